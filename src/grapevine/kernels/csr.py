@@ -1,0 +1,60 @@
+"""Compressed sparse rows: one array of row starts, one of column numbers (ascending in each row)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.kernels.jit import njit
+
+Starts = NDArray[np.int64]
+Columns = NDArray[np.int32]
+
+
+@njit
+def count_rows(rows: Columns, row_count: int) -> Starts:
+    """Row starts for unsorted row numbers: the counting half of a counting sort."""
+    starts = np.zeros(row_count + 1, np.int64)
+    for row in rows:
+        starts[row + 1] += 1
+    for row in range(row_count):
+        starts[row + 1] += starts[row]
+    return starts
+
+
+@njit
+def fill_rows(rows: Columns, columns: Columns, starts: Starts) -> Columns:
+    """Columns grouped by row, in the order in which they were given (a stable counting sort)."""
+    cursor = starts[:-1].copy()
+    out = np.empty(len(columns), np.int32)
+    for i in range(len(rows)):
+        out[cursor[rows[i]]] = columns[i]
+        cursor[rows[i]] += 1
+    return out
+
+
+@njit
+def row_numbers(starts: Starts) -> Columns:
+    """The row number of every entry: the inverse of `count_rows`."""
+    out = np.empty(starts[-1], np.int32)
+    for row in range(len(starts) - 1):
+        out[starts[row] : starts[row + 1]] = row
+    return out
+
+
+@njit
+def transpose(starts: Starts, columns: Columns, column_count: int) -> tuple[Starts, Columns]:
+    """The same pairs by column. Rows come out ascending, because the input rows are visited in order."""
+    rows = row_numbers(starts)
+    by_column = count_rows(columns, column_count)
+    return by_column, fill_rows(columns, rows, by_column)
+
+
+@njit
+def from_pairs(rows: Columns, columns: Columns, row_count: int, column_count: int) -> tuple[Starts, Columns]:
+    """Rows with ascending columns from pairs in any order: two counting sorts, no comparison."""
+    by_column = count_rows(columns, column_count)
+    rows_by_column = fill_rows(columns, rows, by_column)
+    columns_sorted = row_numbers(by_column)
+    starts = count_rows(rows, row_count)
+    return starts, fill_rows(rows_by_column, columns_sorted, starts)

@@ -1,0 +1,59 @@
+"""Randomness as a counter hash: `draw(seed, round, node, salt)` is a pure function of its four words.
+
+So a result depends on the seed alone: not on threads, partitions, processes, nor on local or cluster runs.
+`mix` is the finaliser of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014); `draw` absorbs one word per application.
+All arithmetic stays in uint64: numba turns a mixture of int64 and uint64 into float64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grapevine.kernels.jit import njit
+
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_A = np.uint64(0xBF58476D1CE4E5B9)
+_B = np.uint64(0x94D049BB133111EB)
+_27 = np.uint64(27)
+_30 = np.uint64(30)
+_31 = np.uint64(31)
+_32 = np.uint64(32)
+_11 = np.uint64(11)
+
+
+@njit
+def mix(z: np.uint64) -> np.uint64:
+    """SplitMix64's finaliser: a bijection of 64-bit words in which every input bit moves half the output bits."""
+    z = (z ^ (z >> _30)) * _A
+    z = (z ^ (z >> _27)) * _B
+    return z ^ (z >> _31)
+
+
+@njit
+def absorb(state: np.uint64, word: int) -> np.uint64:
+    """The hash state after one more word."""
+    return mix((state ^ np.uint64(word)) + GAMMA)
+
+
+@njit
+def draw(seed: int, round: int, node: int, salt: int) -> np.uint64:
+    """64 random bits for one (seed, round, node, salt)."""
+    return absorb(absorb(absorb(absorb(np.uint64(0), seed), round), node), salt)
+
+
+@njit
+def stream(seed: int, round: int, node: int) -> np.uint64:
+    """The common prefix of many draws: `draw(seed, round, node, salt) == absorb(stream(seed, round, node), salt)`."""
+    return absorb(absorb(absorb(np.uint64(0), seed), round), node)
+
+
+@njit
+def unit(bits: np.uint64) -> float:
+    """A float in [0, 1) from the upper 53 bits."""
+    return np.float64(bits >> _11) * (1.0 / 9007199254740992.0)
+
+
+@njit
+def below(bits: np.uint64, bound: int) -> int:
+    """An integer in [0, bound) from the upper 32 bits; bound < 2**32, bias below bound / 2**32."""
+    return np.int64(((bits >> _32) * np.uint64(bound)) >> _32)

@@ -1,0 +1,1 @@
+"""Arrays in, numbers out: the one place where each measure is defined, for simulations, live runs and pipeline alike."""

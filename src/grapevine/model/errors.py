@@ -1,0 +1,13 @@
+"""Two errors, one base. Each message is one sentence: what was given, what is allowed, what to do."""
+
+
+class GrapevineError(Exception):
+    """Base of every error that Grapevine raises on purpose."""
+
+
+class UsageError(GrapevineError):
+    """The caller erred: a wrong path, parameter or input. The command line exits with 2."""
+
+
+class PeerError(GrapevineError):
+    """A remote peer erred: counted and dropped, never fatal to the node that notices."""

@@ -1,0 +1,187 @@
+"""The schema of every stored table, in one place; docs/tables.md is written from it (`make docs`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name, Arrow type and meaning."""
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One stored table: a folder of Parquet files below the stage's output folder."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema, as stored."""
+        return pa.schema([pa.field(c.name, c.type, nullable=c.nullable) for c in self.columns])
+
+    @property
+    def column_names(self) -> list[str]:
+        """Column names in stored order."""
+        return [column.name for column in self.columns]
+
+
+_int = pa.int32()
+_long = pa.int64()
+_real = pa.float64()
+_text = pa.string()
+
+NODES = Table(
+    "nodes",
+    "Everyone who takes part: subscribers and publishers, numbered 0 … nodes-1 in the order of their names.",
+    (Column("node", _int, "dense number"), Column("name", _text, "name in the source trace")),
+)
+
+TOPICS = Table(
+    "topics",
+    "Every topic with at least one subscriber, numbered 0 … topics-1 in the order of their names.",
+    (
+        Column("topic", _int, "dense number"),
+        Column("name", _text, "name in the source trace"),
+        Column("rate", _real, "publication rate: events per day for timed traces, relative weight (mean 1) otherwise"),
+        Column("publisher", _int, "the node that publishes it, where the trace says so (follows, friends)", True),
+    ),
+)
+
+SUBSCRIPTIONS = Table(
+    "subscriptions",
+    "Who subscribes to what; each pair once, sorted by node and topic inside each file.",
+    (Column("node", _int, "subscriber"), Column("topic", _int, "topic")),
+)
+
+CHURN = Table(
+    "churn",
+    "Sessions: when a node was there.",
+    (
+        Column("node", _int, "node"),
+        Column("joined_s", _real, "seconds from the trace's origin"),
+        Column("left_s", _real, "seconds from the trace's origin; empty: still there at the end of the trace", True),
+    ),
+)
+
+LATENCY = Table(
+    "latency",
+    "Measured round-trip times between ordered pairs of nodes.",
+    (
+        Column("slice", _int, "number of the input file: a time slice when there are several"),
+        Column("source", _int, "node that measured"),
+        Column("target", _int, "node that answered"),
+        Column("rtt_ms", _real, "round-trip time, milliseconds"),
+    ),
+)
+
+REJECTED = Table(
+    "rejected",
+    "Input lines that could not be read.",
+    (
+        Column("file", _text, "input file"),
+        Column("line", _long, "line number, from 1"),
+        Column("reason", _text, "what is wrong with it"),
+        Column("content", _text, "its first 200 characters"),
+    ),
+)
+
+_workload = Column("workload", _text, "name of the profiled workload")
+_degree = Column("degree", _text, "`subscriptions` of a subscriber, or `subscribers` of a topic")
+
+DEGREE_STATISTICS = Table(
+    "degree_statistics",
+    "The rows of Vitis Fig. 9, inequality and the power-law fit of both degree distributions.",
+    (
+        _workload,
+        _degree,
+        Column("count", _long, "how many subscribers, or topics"),
+        Column("mean", _real, "mean degree"),
+        Column("variance", _real, "variance (of the whole population)"),
+        Column("standard_deviation", _real, "its square root"),
+        Column("maximum", _long, "largest degree"),
+        Column("gini", _real, "0: all equal, 1: one has all"),
+        Column("exponent", _real, "power-law exponent of the tail, discrete maximum likelihood", True),
+        Column("exponent_error", _real, "its standard error", True),
+        Column("tail_start", _long, "smallest degree of the fitted tail", True),
+        Column("tail_share", _real, "share of the population in the fitted tail", True),
+        Column("fit_distance", _real, "Kolmogorov–Smirnov distance of tail and fit", True),
+    ),
+)
+
+DEGREE_CCDF = Table(
+    "degree_ccdf",
+    "Both degree distributions, complete.",
+    (
+        _workload,
+        _degree,
+        Column("value", _long, "a degree that occurs"),
+        Column("count", _long, "how many have it"),
+        Column("ccdf", _real, "share that has at least this degree"),
+    ),
+)
+
+INTEREST_COVERAGE = Table(
+    "interest_coverage",
+    "Interest locality (Rappel Fig. 1): how far a few greedily chosen best friends cover a subscriber's topics.",
+    (
+        _workload,
+        Column("friends", _int, "number of friends, k"),
+        Column("complete", _real, "share of sampled subscribers whose k friends cover all their topics"),
+        Column("complete_coverable", _real, "the same, not counting topics that have no other subscriber"),
+        Column("mean_coverage", _real, "mean share of topics covered"),
+        Column("sampled", _long, "subscribers in the sample (at least five subscriptions each)"),
+    ),
+)
+
+INTEREST_OVERLAP = Table(
+    "interest_overlap",
+    "How alike subscribers are.",
+    (
+        _workload,
+        Column("measure", _text, "`tdi` (SpiderCast §3.4, percent) or `jaccard` (mean over pairs, 0 … 1)"),
+        Column("d", _int, "d of tdi(d); empty for jaccard", True),
+        Column("value", _real, "measured value"),
+        Column("sampled", _long, "subscribers in the sample"),
+    ),
+)
+
+WORKLOAD_TABLES = (NODES, TOPICS, SUBSCRIPTIONS, CHURN, LATENCY, REJECTED)
+PROFILE_TABLES = (DEGREE_STATISTICS, DEGREE_CCDF, INTEREST_COVERAGE, INTEREST_OVERLAP)
+ALL_TABLES = {
+    "Workload (`grapevine workload ingest | sample | generate`)": WORKLOAD_TABLES,
+    "Profile (`grapevine workload profile`)": PROFILE_TABLES,
+}
+
+
+def data_dictionary() -> str:
+    """docs/tables.md."""
+    parts = [
+        "# Tables: the data dictionary",
+        "",
+        "Written by `make docs` from `src/grapevine/model/tables.py`; do not edit it by hand. Every table is a folder of",
+        "Parquet files with exactly these columns; `manifest.json` beside them tells the stage, config, seed, code version",
+        "and row counts. A folder without a manifest is not complete, and no stage reads it.",
+    ]
+    for heading, tables in ALL_TABLES.items():
+        parts += ["", f"## {heading}"]
+        parts += [line for table in tables for line in _describe(table)]
+    return "\n".join(parts) + "\n"
+
+
+def _describe(table: Table) -> Iterable[str]:
+    yield from ("", f"### `{table.name}`", "", table.meaning, "", "| column | type | meaning |", "|---|---|---|")
+    for column in table.columns:
+        kind = f"{column.type}{' or empty' if column.nullable else ''}"
+        yield f"| `{column.name}` | {kind} | {column.meaning} |"

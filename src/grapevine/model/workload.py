@@ -1,0 +1,243 @@
+"""A workload in memory: who subscribes to what, how often topics publish, and optionally churn and latency.
+
+    workload = Workload.load("twitter")              # what `grapevine workload …` wrote
+    workload.topics_of(7)                            # topic numbers, ascending
+    workload.subscribers_of(0)                       # node numbers, ascending
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import ArrayLike, NDArray
+
+from grapevine.kernels import csr
+from grapevine.model import tables
+from grapevine.model.errors import UsageError
+from grapevine.model.ids import ring_ids
+from grapevine.model.manifest import read_manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Csr:
+    """Rows of ascending column numbers."""
+
+    starts: NDArray[np.int64]
+    columns: NDArray[np.int32]
+
+    def row(self, number: int) -> NDArray[np.int32]:
+        """The columns of one row (a view)."""
+        return self.columns[self.starts[number] : self.starts[number + 1]]
+
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of columns in each row."""
+        return np.diff(self.starts)
+
+
+@dataclass(frozen=True, slots=True)
+class Churn:
+    """Sessions of nodes; `left_s` is infinite where the node was still there at the end of the trace."""
+
+    node: NDArray[np.int32]
+    joined_s: NDArray[np.float64]
+    left_s: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Round-trip times in milliseconds, [slice, source, target]; NaN where nothing was measured."""
+
+    rtt_ms: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Node → topics and topic → nodes, rates, names; churn and latency where the trace has them."""
+
+    name: str
+    node_topics: Csr
+    topic_nodes: Csr
+    rates: NDArray[np.float64]
+    publishers: NDArray[np.int32]  # -1: the trace does not say
+    node_names: Sequence[str]
+    topic_names: Sequence[str]
+    churn: Churn | None = None
+    latency: Latency | None = None
+
+    @classmethod
+    def from_pairs(
+        cls,
+        nodes: ArrayLike,
+        topics: ArrayLike,
+        *,
+        node_count: int,
+        topic_count: int,
+        rates: ArrayLike | None = None,
+        publishers: ArrayLike | None = None,
+        name: str = "workload",
+    ) -> Workload:
+        """A workload from distinct (node, topic) pairs in any order; names are the numbers."""
+        return cls._assemble(
+            name,
+            np.asarray(nodes, np.int32),
+            np.asarray(topics, np.int32),
+            node_names=_Numbers(node_count),
+            topic_names=_Numbers(topic_count),
+            rates=np.ones(topic_count) if rates is None else np.asarray(rates, np.float64),
+            publishers=np.full(topic_count, -1, np.int32) if publishers is None else np.asarray(publishers, np.int32),
+        )
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Workload:
+        """Read what a workload stage wrote. No Spark is needed."""
+        folder = Path(folder)
+        manifest = read_manifest(folder, "workload")
+        if "subscriptions" not in manifest.tables:
+            held = ", ".join(sorted(set(manifest.tables) - {"nodes", "rejected"}))
+            raise UsageError(f"{folder}: holds {held} but no subscriptions; give a workload with subscriptions")
+        nodes, topics = read_table(folder, tables.NODES), read_table(folder, tables.TOPICS)
+        pairs = read_table(folder, tables.SUBSCRIPTIONS)
+        return cls._assemble(
+            folder.name,
+            pairs["node"].to_numpy(),
+            pairs["topic"].to_numpy(),
+            node_names=_Texts(nodes["name"]),
+            topic_names=_Texts(topics["name"]),
+            rates=topics["rate"].to_numpy(),
+            publishers=pc.fill_null(topics["publisher"], -1).to_numpy(),
+            churn=load_churn(folder) if "churn" in manifest.tables else None,
+            latency=load_latency(folder) if "latency" in manifest.tables else None,
+        )
+
+    @classmethod
+    def _assemble(
+        cls,
+        name: str,
+        nodes: NDArray[np.int32],
+        topics: NDArray[np.int32],
+        *,
+        node_names: Sequence[str],
+        topic_names: Sequence[str],
+        rates: NDArray[np.float64],
+        publishers: NDArray[np.int32],
+        churn: Churn | None = None,
+        latency: Latency | None = None,
+    ) -> Workload:
+        starts, columns = csr.from_pairs(nodes, topics, len(node_names), len(topic_names))
+        return cls(
+            name=name,
+            node_topics=Csr(starts, columns),
+            topic_nodes=Csr(*csr.transpose(starts, columns, len(topic_names))),
+            rates=rates,
+            publishers=publishers,
+            node_names=node_names,
+            topic_names=topic_names,
+            churn=churn,
+            latency=latency,
+        )
+
+    @property
+    def node_count(self) -> int:
+        """How many nodes take part, subscribers or not."""
+        return len(self.node_names)
+
+    @property
+    def topic_count(self) -> int:
+        """How many topics there are."""
+        return len(self.topic_names)
+
+    @property
+    def subscription_count(self) -> int:
+        """How many (node, topic) pairs there are."""
+        return len(self.node_topics.columns)
+
+    @cached_property
+    def node_ids(self) -> NDArray[np.uint64]:
+        """Ring ids of the nodes."""
+        return ring_ids("node", self.node_names)
+
+    @cached_property
+    def topic_ids(self) -> NDArray[np.uint64]:
+        """Ring ids of the topics."""
+        return ring_ids("topic", self.topic_names)
+
+    def topics_of(self, node: int) -> NDArray[np.int32]:
+        """Topics that the node subscribes to, ascending."""
+        return self.node_topics.row(node)
+
+    def subscribers_of(self, topic: int) -> NDArray[np.int32]:
+        """Nodes that subscribe to the topic, ascending."""
+        return self.topic_nodes.row(topic)
+
+    def __repr__(self) -> str:
+        extra = "".join(f", {part}" for part in ("churn", "latency") if getattr(self, part) is not None)
+        return (
+            f"Workload({self.name!r}: {self.node_count:,} nodes, {self.topic_count:,} topics, "
+            f"{self.subscription_count:,} subscriptions{extra})"
+        )
+
+
+def read_table(folder: Path, table: tables.Table) -> pa.Table:
+    """One stored table in its declared schema, ordered by its dense number where it has one."""
+    content = pq.read_table(folder / table.name, columns=table.column_names).cast(table.schema)
+    key = {tables.NODES: "node", tables.TOPICS: "topic"}.get(table)
+    return content.sort_by(key) if key else content
+
+
+def load_churn(folder: str | Path) -> Churn:
+    """The churn table of any workload folder that has one."""
+    content = read_table(_with_table(Path(folder), tables.CHURN), tables.CHURN)
+    content = content.sort_by([("joined_s", "ascending"), ("node", "ascending")])
+    left = pc.fill_null(content["left_s"], float("inf"))
+    return Churn(content["node"].to_numpy(), content["joined_s"].to_numpy(), left.to_numpy())
+
+
+def load_latency(folder: str | Path) -> Latency:
+    """The latency table of any workload folder that has one, as dense matrices."""
+    folder = _with_table(Path(folder), tables.LATENCY)
+    content = read_table(folder, tables.LATENCY)
+    slices, nodes = pc.max(content["slice"]).as_py() + 1, read_manifest(folder, "workload").tables["nodes"]
+    rtt_ms = np.full((slices, nodes, nodes), np.nan, np.float32)
+    rtt_ms[tuple(content[name].to_numpy() for name in ("slice", "source", "target"))] = content["rtt_ms"].to_numpy()
+    return Latency(rtt_ms)
+
+
+def _with_table(folder: Path, table: tables.Table) -> Path:
+    if table.name not in read_manifest(folder, "workload").tables:
+        raise UsageError(f"{folder}: has no {table.name} table; ingest or generate one")
+    return folder
+
+
+class _Numbers(Sequence[str]):
+    """Names 0 … count-1, without storing them."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # overloads would be longer than the class
+        found = range(self._count)[index]
+        return [str(i) for i in found] if isinstance(index, slice) else str(found)
+
+
+class _Texts(Sequence[str]):
+    """Names in an Arrow column: a tenth of the memory of Python strings."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        self._column = column.combine_chunks()
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]
+        found = self._column[index]
+        return found.to_pylist() if isinstance(index, slice) else found.as_py()

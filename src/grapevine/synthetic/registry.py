@@ -1,0 +1,58 @@
+"""All models by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from grapevine.kernels.csr import row_numbers
+from grapevine.model.errors import UsageError
+from grapevine.model.workload import Workload
+from grapevine.synthetic.base import ChurnModel, SubscriptionModel
+from grapevine.synthetic.magnet import MagnetHierarchical, MagnetModal, MagnetSpatial
+from grapevine.synthetic.omen import Omen
+from grapevine.synthetic.spidercast import SpiderCast, SpiderCastChurn
+from grapevine.synthetic.vitis import VitisHigh, VitisLow, VitisRandom
+
+MODELS: dict[str, type[SubscriptionModel] | type[ChurnModel]] = {
+    "vitis-random": VitisRandom,
+    "vitis-low": VitisLow,
+    "vitis-high": VitisHigh,
+    "spidercast": SpiderCast,
+    "magnet-modal": MagnetModal,
+    "magnet-spatial": MagnetSpatial,
+    "magnet-hierarchical": MagnetHierarchical,
+    "omen": Omen,
+    "spidercast-churn": SpiderCastChurn,
+}
+
+
+def model_named(name: str) -> type[SubscriptionModel] | type[ChurnModel]:
+    """The model class of this name."""
+    if name not in MODELS:
+        raise UsageError(f"model {name!r}: choose one of {', '.join(MODELS)}")
+    return MODELS[name]
+
+
+def generate(name: str, *, seed: int = 1, **parameters: Any) -> Workload:
+    """A synthetic workload in memory: the rows that `grapevine workload generate` would store for the same seed."""
+    kind = model_named(name)
+    known = {field.name for field in dataclasses.fields(kind)}
+    if unknown := sorted(set(parameters) - known):
+        raise UsageError(f"{name} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(known))}")
+    model = kind(**parameters)
+    if isinstance(model, ChurnModel):
+        raise UsageError(f"{name} makes churn, not subscriptions; choose a subscription model")
+    starts, topics = model.subscriptions(seed, 0, model.nodes)
+    publishers = np.arange(model.nodes, dtype=np.int32) if model.topic_is_node else None
+    return Workload.from_pairs(
+        row_numbers(starts),
+        topics,
+        node_count=model.nodes,
+        topic_count=model.topic_count,
+        rates=model.rates(seed),
+        publishers=publishers,
+        name=name,
+    )
