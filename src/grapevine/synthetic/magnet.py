@@ -1,7 +1,7 @@
 """Magnet (Girdzijauskas et al., DEBS 2010) §4: multi-modal, spatial and hierarchical-topics models.
 
-Readings (docs/papers.md): α of a mode is the exponent of the rank (α = 1 has no meaning as the exponent of the
-popularity density); α0 of the hierarchy follows the paper's footnote, density ∝ x^-α0, that is rank^(-1/(α0-1)).
+Reading (docs/papers.md#magnet): α and α0 are exponents of the rank, popularity ∝ rank^-α. As exponents of the
+density, which the paper's footnote suggests, α = 1 would have no meaning, and Fig. 7's slope would not come out.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class MagnetHierarchical(SubscriptionModel):
         0.1, "share of subscriptions made at random first, initFrac", source="Magnet §4.4", low=0.001, high=1
     )
     initial_alpha: float = parameter(
-        2.0, "popularity exponent α0 of the random subscriptions", source="Magnet §4.4", low=1.01
+        2.0, "popularity of the random subscriptions ∝ rank^-α0", source="Magnet §4.4", low=0
     )
     homophily: float = parameter(2.0, "λ: tree distance x has probability ∝ e^(-λx)", source="Magnet §4.4", low=0)
 
@@ -126,7 +126,7 @@ class MagnetHierarchical(SubscriptionModel):
             self.nodes,
             round(total * self.initial_fraction),
             total,
-            np.cumsum(zipf(self.topics, 1 / (self.initial_alpha - 1))),
+            np.cumsum(zipf(self.topics, self.initial_alpha)),
             random_order(seed, _NODE_ORDER, self.nodes),
             random_order(seed, _TOPIC_ORDER, self.topics),
             np.cumsum(np.exp(-self.homophily * np.arange(1, height + 1))),

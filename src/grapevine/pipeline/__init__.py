@@ -1,0 +1,1 @@
+"""The stages over data, on Spark. Nothing outside this folder imports pyspark."""

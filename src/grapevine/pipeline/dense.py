@@ -1,0 +1,34 @@
+"""Dense numbers for names: 0 … n-1 in natural order (numbers by value, then texts), whatever the partitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from grapevine.pipeline.stage import Stage
+
+_ROW_BITS = 33  # monotonically_increasing_id: partition above, row below
+
+
+def number_names(stage: Stage, names: DataFrame, column: str, scratch: Path, label: str) -> DataFrame:
+    """(column, name) for the distinct `name`s.
+
+    The sorted names are stored once with their partition and row; a partition's first number is the count of the
+    names in the partitions before it. Storing keeps the second read from sorting, or splitting, differently.
+    """
+    order = F.col("name").try_cast("bigint").asc_nulls_last(), F.col("name").asc()
+    with stage.step(label):
+        names.select("name").distinct().orderBy(*order).select(
+            "name", F.spark_partition_id().alias("part"), F.monotonically_increasing_id().alias("row")
+        ).write.parquet(str(scratch))
+        stored = stage.spark.read.parquet(str(scratch))
+        sizes = {row["part"]: row["count"] for row in stored.groupBy("part").count().collect()}
+    firsts, total = [], 0
+    for part in sorted(sizes):
+        firsts.append((part, total))
+        total += sizes[part]
+    offsets = stage.spark.createDataFrame(firsts or [(0, 0)], "part int, first long")
+    row = F.col("row").bitwiseAND(F.lit((1 << _ROW_BITS) - 1))
+    return stored.join(F.broadcast(offsets), "part").select((F.col("first") + row).cast("int").alias(column), "name")

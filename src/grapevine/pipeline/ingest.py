@@ -1,0 +1,93 @@
+"""Ingest: a raw trace becomes a workload. Self-loops and duplicates are counted and removed; what cannot be read goes
+to `rejected` with its line and reason; an input with nothing readable is an error."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from grapevine import __version__
+from grapevine.model import tables
+from grapevine.model.config import Config, parameter
+from grapevine.model.errors import UsageError
+from grapevine.model.folder import new_folder
+from grapevine.model.manifest import Manifest
+from grapevine.pipeline.formats import FORMATS
+from grapevine.pipeline.lines import detect_layout, local_inputs, parse, read_lines, rejected_rows, with_line_numbers
+from grapevine.pipeline.relate import WRITERS, IngestRun, write_matrices
+from grapevine.pipeline.stage import Stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestConfig(Config):
+    """How to read the input; what is not said is found out from its first lines."""
+
+    format: str = parameter("follows", "raw format", source="ours", choices=tuple(FORMATS))
+    delimiter: str = parameter(
+        "auto", "what separates columns", source="ours", choices=("auto", "tab", "comma", "space")
+    )
+    header: str = parameter("auto", "whether the first line is a header", source="ours", choices=("auto", "yes", "no"))
+    ids: str = parameter(
+        "any", "any: ids are names; integer: reject ids that are not integers ≥ 0", source="ours", choices=("any", "integer")
+    )
+
+
+def ingest(stage: Stage, paths: Sequence[str], out: Path, config: IngestConfig, *, force: bool = False) -> Manifest:
+    """Read the files into a new workload folder and say what was found."""
+    inputs = local_inputs(paths)
+    format = FORMATS[config.format]
+    with new_folder(out, force=force) as folder:
+        run = IngestRun(stage, folder, format)
+        with stage.step("looking at the input"):
+            lines = read_lines(stage.spark, inputs)
+            delimiter = None if config.delimiter == "auto" else config.delimiter
+            layout = detect_layout(lines, format, delimiter, config.header)
+        parsed = parse(lines, format, layout, integer_ids=config.ids == "integer")
+        if format.name == "latency-matrix":
+            write_matrices(run, _store_rows(run, with_line_numbers(parsed, lines), lines, ["file", "line", "fields"]))
+        else:
+            WRITERS[format.makes](run, _store_rows(run, parsed, lines, ["fields"]))
+        shutil.rmtree(run.scratch)
+        run.counts["delimiter"], run.counts["header"] = layout.delimiter, layout.header
+        manifest = Manifest(
+            kind="workload",
+            stage="ingest",
+            version=__version__,
+            config=config.as_dict(),
+            inputs=list(paths),
+            tables=run.tables,
+            counts=run.counts,
+        )
+        manifest.write(folder)
+    return manifest
+
+
+def _store_rows(run: IngestRun, parsed: DataFrame, lines: DataFrame, columns: list[str]) -> DataFrame:
+    """Store the readable rows for the steps after this, and the rejected ones for good."""
+    seen = Observation()
+    kinds = [F.count_if(F.col("kind") == kind).alias(kind) for kind in ("data", "rejected", "comment", "blank", "header")]
+    path = str(run.scratch / "rows")
+    with run.stage.step("reading lines"):
+        parsed.observe(seen, *kinds).filter("kind = 'data'").select(*columns).write.parquet(path)
+    found = seen.get
+    run.counts |= {"lines": sum(found.values()), "rejected": found["rejected"], "comments": found["comment"]}
+    if found["rejected"]:
+        rejected = rejected_rows(parsed, lines)
+        run.write(rejected, tables.REJECTED)
+    if not found["data"]:
+        raise UsageError(f"nothing readable as {run.format.name}: {_why_nothing(run)}")
+    run.counts["rows"] = found["data"]
+    return run.stage.spark.read.parquet(path)
+
+
+def _why_nothing(run: IngestRun) -> str:
+    if "rejected" not in run.tables:
+        return "the input has no data lines"
+    first = run.stage.read(run.folder, tables.REJECTED).orderBy("file", "line").first()
+    assert first is not None
+    return f"all {run.tables['rejected']:,} lines were rejected; line {first.line} {first.reason}"

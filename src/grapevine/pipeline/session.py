@@ -1,0 +1,172 @@
+"""The one place that makes the Spark session.
+
+Settings come from flags, then the environment (GRAPEVINE_MASTER, GRAPEVINE_DRIVER_MEMORY), then `[spark]` in
+./grapevine.toml, then defaults. Under spark-submit the submitted master and memory stand unless a flag says otherwise.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from grapevine.model.errors import UsageError
+from grapevine.pipeline.java import find_java, make_java_home
+
+SETTINGS_FILE = "grapevine.toml"
+
+_LOG4J = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} spark %p: %m%n
+# Without the first, the gateway announces its log level. A failing stage is reported once, by us.
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+logger.executor.name = org.apache.spark.executor.Executor
+logger.executor.level = off
+logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
+logger.tasks.level = off
+logger.writer.name = org.apache.spark.sql.execution.datasources.FileFormatWriter
+logger.writer.level = off
+logger.write.name = org.apache.spark.internal.io
+logger.write.level = off
+logger.utils.name = org.apache.spark.util.Utils
+logger.utils.level = off
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """Where Spark runs and with what; None means: as submitted, or the default."""
+
+    master: str | None = None  # default local[*]
+    driver_memory: str | None = None  # default 4g
+    conf: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def gather(
+        cls,
+        *,
+        master: str | None = None,
+        driver_memory: str | None = None,
+        conf: tuple[str, ...] = (),
+        environment: Mapping[str, str] = os.environ,
+        folder: Path | None = None,
+    ) -> SparkSettings:
+        """Flags over environment over ./grapevine.toml."""
+        stored = _read_settings_file((folder or Path.cwd()) / SETTINGS_FILE)
+        flags = {}
+        for pair in conf:
+            key, equals, value = pair.partition("=")
+            if not equals or not key.startswith("spark."):
+                raise UsageError(f"--conf {pair!r}: needs the form spark.KEY=VALUE")
+            flags[key] = value
+        return cls(
+            master=master or environment.get("GRAPEVINE_MASTER") or stored.master,
+            driver_memory=driver_memory or environment.get("GRAPEVINE_DRIVER_MEMORY") or stored.driver_memory,
+            conf=stored.conf | flags,
+        )
+
+
+def _read_settings_file(path: Path) -> SparkSettings:
+    if not path.is_file():
+        return SparkSettings()
+    try:
+        spark = tomllib.loads(path.read_text()).get("spark", {})
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: is not valid TOML ({error})") from None
+    known = {"master", "driver_memory", "conf"}
+    if unknown := sorted(set(spark) - known):
+        raise UsageError(f"{path}: [spark] has no key {', '.join(unknown)}; it has {', '.join(sorted(known))}")
+    conf = {key: str(value) for key, value in _flatten(spark.get("conf", {}))}
+    return SparkSettings(master=spark.get("master"), driver_memory=spark.get("driver_memory"), conf=conf)
+
+
+def _flatten(tree: Mapping[str, object], prefix: str = "") -> list[tuple[str, object]]:
+    """TOML reads `spark.ui.enabled = true` as nested tables; Spark wants the dotted key."""
+    found: list[tuple[str, object]] = []
+    for key, value in tree.items():
+        found += _flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
+    return found
+
+
+def open_session(settings: SparkSettings | None = None) -> SparkSession:
+    """The running session, or a new one: quiet, Arrow and adaptive execution on, no litter in the working folder."""
+    settings = settings or SparkSettings.gather()
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    scratch = Path(tempfile.mkdtemp(prefix="grapevine-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not submitted:
+        _prepare_environment(scratch)
+    builder = SparkSession.builder.appName("grapevine")
+    for key, value in _conf(settings, scratch, submitted=submitted).items():
+        builder = builder.config(key, value)
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:
+        raise UsageError(
+            f"Spark did not start on master {settings.master or 'local[*]'} ({_first_line(error)}); "
+            "see `grapevine doctor`"
+        ) from None
+    # Adaptive execution merges small partitions, so the first guess may be generous: four tasks a core.
+    if "spark.sql.shuffle.partitions" not in settings.conf:
+        session.conf.set("spark.sql.shuffle.partitions", str(max(8, 4 * session.sparkContext.defaultParallelism)))
+    return session
+
+
+def _prepare_environment(scratch: Path) -> None:
+    os.environ["JAVA_HOME"] = str(make_java_home(find_java(), scratch / "java"))
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    (scratch / "log4j2.properties").write_text(_LOG4J)
+
+
+def _conf(settings: SparkSettings, scratch: Path, *, submitted: bool) -> dict[str, str]:
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        # One kernel thread per task: Spark's tasks are the parallelism.
+        "spark.executorEnv.NUMBA_NUM_THREADS": "1",
+    }
+    if not submitted:
+        conf |= {
+            "spark.master": settings.master or "local[*]",
+            "spark.driver.memory": settings.driver_memory or "4g",
+            "spark.local.dir": str(scratch / "local"),
+            # The performance-data file would appear in the system's temporary folder for every JVM.
+            "spark.driver.extraJavaOptions": (
+                f"-Dlog4j2.configurationFile={scratch / 'log4j2.properties'} -XX:-UsePerfData"
+            ),
+        }
+    elif settings.master:
+        conf["spark.master"] = settings.master
+    extra = settings.conf.get("spark.driver.extraJavaOptions")
+    merged = conf | settings.conf
+    if extra and "spark.driver.extraJavaOptions" in conf:
+        merged["spark.driver.extraJavaOptions"] = f"{conf['spark.driver.extraJavaOptions']} {extra}"
+    return merged
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,89 @@
+"""What every stage shares: a context (Spark, progress), reading and writing declared tables, failures as sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.tables import Table
+from grapevine.pipeline.progress import progress
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A running stage: its session, and whether to show progress."""
+
+    spark: SparkSession
+    quiet: bool = False
+
+    @contextmanager
+    def step(self, label: str) -> Iterator[None]:
+        """One visible step; what Spark throws inside becomes one sentence."""
+        try:
+            with progress(self.spark, label, quiet=self.quiet):
+                yield
+        except (Py4JJavaError, PySparkException) as error:
+            raise explain(error, label) from None
+
+    def read(self, folder: Path, table: Table) -> DataFrame:
+        """A stored table in its declared schema."""
+        return self.spark.read.schema(spark_schema(table)).parquet(str(folder / table.name))
+
+    def write(self, frame: DataFrame, folder: Path, table: Table, label: str | None = None) -> int:
+        """Store exactly the declared columns; returns the number of rows, read from the written files' footers."""
+        with self.step(label or f"writing {table.name}"):
+            columns = [F.col(f.name).cast(f.dataType) for f in spark_schema(table)]
+            frame.select(*columns).write.parquet(str(folder / table.name))
+        return count_rows(folder / table.name)
+
+
+def spark_schema(table: Table) -> StructType:
+    """The Spark schema of a declared table."""
+    return from_arrow_schema(table.schema)
+
+
+def write_arrow(content: pa.Table, folder: Path, table: Table) -> int:
+    """Store a small table that the driver already holds."""
+    (folder / table.name).mkdir(parents=True)
+    pq.write_table(content.select(table.column_names).cast(table.schema), folder / table.name / "part-0.parquet")
+    return int(content.num_rows)
+
+
+def count_rows(folder: Path) -> int:
+    """Rows of a stored table, from the Parquet footers: nothing is read but the ends of the files."""
+    return sum(pq.read_metadata(file).num_rows for file in folder.glob("*.parquet"))
+
+
+def explain(error: Exception, doing: str) -> GrapevineError:
+    """One sentence for a failure inside Spark: the caller's when a file is to blame, else ours."""
+    text = str(error)
+    if match := re.search(r"\[PATH_NOT_FOUND\] Path does not exist: (?:file:)?(\S+?)\.? ", text):
+        return UsageError(f"{match[1]}: no such file or folder")
+    if match := re.search(r"reading file (?:file:/+)?(\S+?)\.\s", text):
+        path = match[1] if "://" in match[1] else "/" + match[1]
+        cause = re.findall(r"Caused by: [\w.$]+(?:: ([^\n]+))?", text)
+        detail = cause[-1] if cause and cause[-1] else "unreadable"
+        if path.endswith((".gz", ".bz2", ".zst")):
+            return UsageError(f"{path}: is truncated or not a valid compressed file ({detail}); fetch it again")
+        return UsageError(f"{path}: cannot be read ({detail})")
+    if "No space left on device" in text:
+        return UsageError(f"no space was left on the disk while {doing}; free some, or set TMPDIR to a larger disk")
+    if match := re.search(r"grapevine\.model\.errors\.UsageError: ([^\n]+)", text):
+        return UsageError(match[1])
+    if "OutOfMemoryError" in text:
+        return GrapevineError(f"Spark ran out of memory while {doing}; give it more with --driver-memory")
+    cause = re.findall(r"Caused by: ([^\n]+)", text) or re.findall(r"^\w*(?:Error|Exception): [^\n]+", text, re.M)
+    return GrapevineError(f"Spark failed while {doing}: {(cause or text.strip().splitlines())[-1][:300]}")
