@@ -8,6 +8,7 @@ All arithmetic stays in uint64: numba turns a mixture of int64 and uint64 into f
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grapevine.kernels.jit import njit
 
@@ -57,3 +58,12 @@ def unit(bits: np.uint64) -> float:
 def below(bits: np.uint64, bound: int) -> int:
     """An integer in [0, bound) from the upper 32 bits; bound < 2**32, bias below bound / 2**32."""
     return np.int64(((bits >> _32) * np.uint64(bound)) >> _32)
+
+
+@njit
+def priorities(seed: int, purpose: int, count: int) -> NDArray[np.uint64]:
+    """A random rank for each of `count` items; the smallest come first."""
+    out = np.empty(count, np.uint64)
+    for i in range(count):
+        out[i] = draw(seed, purpose, i, 0)
+    return out

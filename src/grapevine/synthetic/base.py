@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.kernels.csr import Columns, Starts
-from grapevine.kernels.rng import draw
+from grapevine.kernels.rng import priorities
 from grapevine.model.config import Config, parameter
 
 MAX_COUNT = 2**31 - 1  # dense numbers are 32-bit
@@ -64,5 +64,4 @@ def zipf(count: int, exponent: float) -> NDArray[np.float64]:
 
 def random_order(seed: int, purpose: int, count: int) -> Columns:
     """A permutation of 0 … count-1 by the hash of its elements."""
-    keys = np.fromiter((draw(seed, purpose, i, 0) for i in range(count)), np.uint64, count)
-    return np.argsort(keys, kind="stable").astype(np.int32)
+    return np.argsort(priorities(seed, purpose, count), kind="stable").astype(np.int32)

@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.kernels.csr import Columns, Starts
-from grapevine.kernels.rng import draw, unit
+from grapevine.kernels.sessions import alternate
 from grapevine.kernels.subscribe import subscribe_by_mode
 from grapevine.model.config import parameter
 from grapevine.synthetic import popularity
 from grapevine.synthetic.base import MAX_COUNT, ChurnModel, SubscriptionModel
-
-_SESSIONS = 102
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,21 +70,5 @@ class SpiderCastChurn(ChurnModel):
     duration_s: float = parameter(1_000.0, "length of the trace, seconds", source="SpiderCast §3.8", low=0.001)
 
     def sessions(self, seed: int, first: int, last: int) -> tuple[Columns, NDArray[np.float64], NDArray[np.float64]]:
-        down = self.mean_up_s / 4 if self.mean_down_s is None else self.mean_down_s
-        rows = [
-            (node, *session) for node in range(first, last) for session in self._sessions_of(seed, node, down)
-        ]
-        nodes, joined, left = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
-        return np.array(nodes, np.int32), np.array(joined, np.float64), np.array(left, np.float64)
-
-    def _sessions_of(self, seed: int, node: int, down: float) -> list[tuple[float, float]]:
-        """Starting up with probability up/(up+down); the exponential law has no memory, so no warm-up is needed."""
-        share_up = self.mean_up_s / (self.mean_up_s + down)
-        up, now, salt, found = unit(draw(seed, _SESSIONS, node, 0)) < share_up, 0.0, 1, []
-        while now < self.duration_s:
-            mean = self.mean_up_s if up else down
-            end = now - mean * float(np.log1p(-unit(draw(seed, _SESSIONS, node, salt))))
-            if up:
-                found.append((now, end if end < self.duration_s else float("nan")))
-            up, now, salt = not up, end, salt + 1
-        return found
+        mean_down = self.mean_up_s / 4 if self.mean_down_s is None else self.mean_down_s
+        return alternate(seed, first, last, self.mean_up_s, mean_down, self.duration_s)

@@ -1,0 +1,30 @@
+"""Degree histograms of a stored workload, counted by Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from pyspark.sql import functions as F
+
+from grapevine.metrics.distributions import Histogram
+from grapevine.model import tables
+from grapevine.model.errors import UsageError
+from grapevine.pipeline.stage import Stage
+
+DEGREES = {"subscriptions": "node", "subscribers": "topic"}  # the degree → whose it is
+
+
+def degree_histograms(stage: Stage, folder: Path, name: str) -> dict[str, Histogram]:
+    """Subscriptions per subscriber and subscribers per topic; who has none is not counted (Vitis Fig. 9 does not)."""
+    pairs = stage.read(folder, tables.SUBSCRIPTIONS)
+    found = {}
+    for degree, owner in DEGREES.items():
+        with stage.step(f"counting {degree} of {name}"):
+            counted = pairs.groupBy(owner).agg(F.count("*").alias("value")).groupBy("value").count()
+            rows = sorted(tuple(row) for row in counted.collect())
+        if not rows:
+            raise UsageError(f"{folder}: has no subscriptions")
+        values, counts = zip(*rows, strict=True)
+        found[degree] = Histogram(np.array(values, np.int64), np.array(counts, np.int64))
+    return found

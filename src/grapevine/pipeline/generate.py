@@ -1,0 +1,108 @@
+"""Generate: a published model becomes a workload. A node's rows depend on (seed, node) alone, so partitions, cores and
+clusters cannot change them; a model that is one sequential process runs as one task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from grapevine import __version__
+from grapevine.kernels.csr import row_numbers
+from grapevine.model import tables
+from grapevine.model.folder import new_folder
+from grapevine.model.manifest import Manifest
+from grapevine.pipeline.stage import Stage, spark_schema, write_arrow
+from grapevine.synthetic.base import ChurnModel, SubscriptionModel
+
+NODES_PER_CHUNK = 20_000  # one Arrow batch of about a million rows at 50 subscriptions a node
+CHUNKS_PER_TASK = 2
+
+Rows = Callable[[int, int], pa.RecordBatch]  # first node, last node → their rows
+
+
+def generate(
+    stage: Stage,
+    name: str,
+    model: SubscriptionModel | ChurnModel,
+    out: Path,
+    *,
+    seed: int = 1,
+    partitions: int | None = None,
+    force: bool = False,
+) -> Manifest:
+    """Write the model's workload into a new folder."""
+    with new_folder(out, force=force) as folder:
+        written = {"nodes": stage.write(_numbered_nodes(stage, model.nodes), folder, tables.NODES)}
+        if isinstance(model, ChurnModel):
+            frame = _rows(stage, model.nodes, _sessions(model, seed), tables.CHURN, partitions)
+            written["churn"] = stage.write(frame, folder, tables.CHURN, f"generating {name}")
+            counts = {}
+        else:
+            written["topics"] = write_arrow(_topics(model, seed), folder, tables.TOPICS)
+            whole = 1 if model.whole else None
+            frame = _rows(stage, model.nodes, _pairs(model, seed), tables.SUBSCRIPTIONS, partitions, chunks=whole)
+            written["subscriptions"] = stage.write(frame, folder, tables.SUBSCRIPTIONS, f"generating {name}")
+            with stage.step("counting subscribers"):
+                counts = {"subscribers": stage.read(folder, tables.SUBSCRIPTIONS).select("node").distinct().count()}
+        manifest = Manifest(
+            kind="workload",
+            stage="generate",
+            version=__version__,
+            config={"model": name} | model.as_dict(),
+            seed=seed,
+            tables=written,
+            counts=counts,
+        )
+        manifest.write(folder)
+    return manifest
+
+
+def _numbered_nodes(stage: Stage, count: int) -> DataFrame:
+    return stage.spark.range(count).select(F.col("id").cast("int").alias("node"), F.col("id").cast("string").alias("name"))
+
+
+def _topics(model: SubscriptionModel, seed: int) -> pa.Table:
+    numbers = pa.array(np.arange(model.topic_count, dtype=np.int32))
+    publisher = numbers if model.topic_is_node else pa.nulls(model.topic_count, pa.int32())
+    columns = {"topic": numbers, "name": numbers.cast(pa.string()), "rate": model.rates(seed), "publisher": publisher}
+    return pa.table(columns)
+
+
+def _pairs(model: SubscriptionModel, seed: int) -> Rows:
+    def rows(first: int, last: int) -> pa.RecordBatch:
+        starts, topics = model.subscriptions(seed, first, last)
+        return pa.record_batch({"node": row_numbers(starts) + np.int32(first), "topic": topics})
+
+    return rows
+
+
+def _sessions(model: ChurnModel, seed: int) -> Rows:
+    def rows(first: int, last: int) -> pa.RecordBatch:
+        node, joined, left = model.sessions(seed, first, last)
+        return pa.record_batch({"node": node, "joined_s": joined, "left_s": pa.array(left, from_pandas=True)})
+
+    return rows
+
+
+def _rows(
+    stage: Stage, nodes: int, rows: Rows, table: tables.Table, partitions: int | None, chunks: int | None = None
+) -> DataFrame:
+    """The rows of all nodes, made chunk by chunk inside the tasks."""
+    count = chunks or math.ceil(nodes / NODES_PER_CHUNK)
+    size = math.ceil(nodes / count)
+    tasks = partitions or max(1, math.ceil(count / CHUNKS_PER_TASK))
+
+    def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for chunk in batch.column(0).to_pylist():
+                first, last = chunk * size, min((chunk + 1) * size, nodes)
+                if first < last:
+                    yield rows(first, last)
+
+    return stage.spark.range(0, count, 1, tasks).mapInArrow(make, spark_schema(table))

@@ -1,0 +1,198 @@
+"""Sample: a smaller workload cut out of a large one, by the three ways of the papers, and how well it kept the shape."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from grapevine import __version__
+from grapevine.kernels.graph import breadth_first
+from grapevine.kernels.rng import priorities
+from grapevine.metrics.distributions import ks_distance
+from grapevine.model import tables
+from grapevine.model.config import Config, parameter
+from grapevine.model.errors import UsageError
+from grapevine.model.folder import new_folder
+from grapevine.model.manifest import Manifest, read_manifest
+from grapevine.model.workload import Workload
+from grapevine.pipeline.degrees import DEGREES, degree_histograms
+from grapevine.pipeline.dense import number_names
+from grapevine.pipeline.relate import ROWS_PER_FILE
+from grapevine.pipeline.stage import Stage
+
+_ROOTS, _CUT, _TOPICS = 201, 202, 203  # purposes of the random draws
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BfsSample(Config):
+    """Breadth-first searches along followees until there are enough users; all relations among them are kept."""
+
+    name: ClassVar[str] = "bfs"
+
+    users: int = parameter(10_000, "users in the sample", source="Vitis §IV-E; OMen §6.1: 1,000 and 10,000", low=1)
+    roots: int = parameter(10, "random users that the searches start from", source="ours: the papers say a few", low=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriberSample(Config):
+    """Random seed topics, everybody who subscribes to one of them, and of these users' topics the most popular."""
+
+    name: ClassVar[str] = "subscribers"
+
+    seed_topics: int = parameter(250, "random topics to start from", source="Rappel §6.3", low=1)
+    publishers: int = parameter(100, "most subscribed topics to keep, X", source="Rappel §6.3", low=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSample(Config):
+    """Random topics with all their subscribers."""
+
+    name: ClassVar[str] = "topics"
+
+    topics: int = parameter(3_000, "random topics", source="Magnet §4.5", low=1)
+
+
+SampleConfig = BfsSample | SubscriberSample | TopicSample
+
+
+def sample(
+    stage: Stage, source: Path, out: Path, config: SampleConfig, *, seed: int = 1, force: bool = False
+) -> Manifest:
+    """Write the sample of `source` as a new workload."""
+    before = read_manifest(source, "workload")
+    if "subscriptions" not in before.tables:
+        raise UsageError(f"{source}: has no subscriptions to sample from")
+    with new_folder(out, force=force) as folder:
+        subscriptions, topics = stage.read(source, tables.SUBSCRIPTIONS), stage.read(source, tables.TOPICS)
+        users = None
+        if isinstance(config, BfsSample):
+            users = _found_by_bfs(stage, source, config, seed, folder)
+            topics = topics.join(users.withColumnRenamed("node", "publisher"), "publisher", "left_semi")
+            subscriptions = subscriptions.join(users, "node", "left_semi")
+        elif isinstance(config, SubscriberSample):
+            subscriptions, topics = _of_popular_publishers(stage, subscriptions, topics, config, seed)
+        else:
+            topics = topics.join(F.broadcast(_random_topics(stage, topics, config.topics, seed)), "topic", "left_semi")
+        subscriptions = subscriptions.join(topics, "topic", "left_semi")
+        written = _renumber(stage, source, folder, subscriptions, topics, users)
+        counts = _shape_kept(stage, source, folder)
+        shutil.rmtree(folder / "_scratch")
+        manifest = Manifest(
+            kind="workload",
+            stage="sample",
+            version=__version__,
+            config={"by": config.name} | config.as_dict(),
+            seed=seed,
+            inputs=[str(source)],
+            tables=written,
+            counts=counts,
+        )
+        manifest.write(folder)
+    return manifest
+
+
+def _found_by_bfs(stage: Stage, source: Path, config: BfsSample, seed: int, folder: Path) -> DataFrame:
+    """The (node) of the users found, by a kernel inside one task: levels by joins would be a hundred times slower."""
+    path = str(source.absolute())
+
+    def search(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.record_batch({"node": bfs_users(Workload.load(path), config, seed)})
+
+    scratch = str(folder / "_scratch" / "users")
+    with stage.step("searching breadth first"):
+        stage.spark.range(0, 1, 1, 1).mapInArrow(search, "node int").write.parquet(scratch)
+    return stage.spark.read.parquet(scratch)
+
+
+def bfs_users(workload: Workload, config: BfsSample, seed: int) -> pa.Array:
+    """Numbers of the sampled users, ascending."""
+    if not np.any(workload.publishers >= 0):
+        raise UsageError("a bfs sample needs topics that are users (follows or friends); sample by topics instead")
+    if config.users > workload.node_count:
+        raise UsageError(f"users={config.users}: the workload has only {workload.node_count:,} users")
+    followed = workload.publishers[workload.node_topics.columns]
+    subscribers = np.flatnonzero(workload.node_topics.sizes() > 0).astype(np.int32)
+    order = np.argsort(priorities(seed, _ROOTS, workload.node_count)[subscribers], kind="stable")
+    rank = priorities(seed, _CUT, workload.node_count)
+    kept = breadth_first(
+        workload.node_topics.starts, followed, rank, subscribers[order], min(config.roots, config.users), config.users
+    )
+    return pa.array(np.flatnonzero(kept).astype(np.int32))
+
+
+def _random_topics(stage: Stage, topics: DataFrame, wanted: int, seed: int) -> DataFrame:
+    """`wanted` topic numbers by hash."""
+    with stage.step("choosing topics"):
+        count = topics.count()
+    if wanted > count:
+        raise UsageError(f"{wanted:,} topics were asked for; the workload has only {count:,}")
+    chosen = np.argsort(priorities(seed, _TOPICS, count), kind="stable")[:wanted]
+    return stage.spark.createDataFrame([(int(topic),) for topic in np.sort(chosen)], "topic int")
+
+
+def _of_popular_publishers(
+    stage: Stage, subscriptions: DataFrame, topics: DataFrame, config: SubscriberSample, seed: int
+) -> tuple[DataFrame, DataFrame]:
+    """Subscriptions of the universe's users, and its X most subscribed topics (Rappel §6.1.2).
+
+    The universe's topics are those of its own users, where topics have publishers; ties go to the smaller number.
+    """
+    seeds = _random_topics(stage, topics, config.seed_topics, seed)
+    users = subscriptions.join(F.broadcast(seeds), "topic", "left_semi").select("node").distinct()
+    inside = subscriptions.join(users, "node", "left_semi")
+    of_users = topics.join(users.withColumnRenamed("node", "publisher"), "publisher", "left_semi")
+    with stage.step("looking for publishers"):
+        social = topics.filter("publisher is not null").limit(1).count() > 0
+    candidates = of_users if social else topics
+    popular = inside.join(candidates, "topic", "left_semi").groupBy("topic").count()
+    most = popular.orderBy(F.desc("count"), "topic").limit(config.publishers).select("topic")
+    return inside, topics.join(F.broadcast(most), "topic", "left_semi")
+
+
+def _renumber(
+    stage: Stage, source: Path, folder: Path, subscriptions: DataFrame, topics: DataFrame, users: DataFrame | None
+) -> dict[str, int]:
+    """Write the kept part under new dense numbers. Nodes are the subscribers, the publishers, and the `users` if given."""
+    scratch = folder / "_scratch"
+    with stage.step("cutting out the sample"):
+        subscriptions.select("node", "topic").write.parquet(str(scratch / "pairs"))
+    pairs = stage.spark.read.parquet(str(scratch / "pairs"))
+    kept_topics = topics.join(pairs.select("topic").distinct(), "topic")
+    numbers = pairs.select("node").union(kept_topics.filter("publisher is not null").select("publisher"))
+    if users is not None:
+        numbers = numbers.union(users)
+    names = stage.read(source, tables.NODES).join(numbers.distinct(), "node")
+    new_nodes = number_names(stage, names, "new_node", scratch / "nodes", "numbering nodes")
+    new_topics = number_names(stage, kept_topics, "new_topic", scratch / "topics", "numbering topics")
+    node_map = names.join(new_nodes, "name").select("node", "new_node", "name")
+    topic_map = kept_topics.join(new_topics, "name")
+    written = {}
+    written["nodes"] = stage.write(node_map.drop("node").withColumnRenamed("new_node", "node"), folder, tables.NODES)
+    publisher = node_map.select(F.col("node").alias("publisher"), F.col("new_node").alias("new_publisher"))
+    described = topic_map.join(publisher, "publisher", "left").select(
+        F.col("new_topic").alias("topic"), "name", "rate", F.col("new_publisher").alias("publisher")
+    )
+    written["topics"] = stage.write(described, folder, tables.TOPICS)
+    renumbered = pairs.join(node_map.select("node", "new_node"), "node").join(topic_map.select("topic", "new_topic"), "topic")
+    columns = F.col("new_node").alias("node"), F.col("new_topic").alias("topic")
+    files = max(1, math.ceil(read_manifest(source, "workload").tables["subscriptions"] / ROWS_PER_FILE))
+    sorted_pairs = renumbered.select(*columns).repartition(files, "node").sortWithinPartitions("node", "topic")
+    written["subscriptions"] = stage.write(sorted_pairs, folder, tables.SUBSCRIPTIONS)
+    return written
+
+
+def _shape_kept(stage: Stage, source: Path, folder: Path) -> dict[str, float]:
+    """Kolmogorov–Smirnov distance of both degree distributions, sample against source; and the subscribers kept."""
+    whole, part = degree_histograms(stage, source, "the whole"), degree_histograms(stage, folder, "the sample")
+    distances = {f"ks_{degree}": ks_distance(whole[degree], part[degree]) for degree in DEGREES}
+    return {"subscribers": part["subscriptions"].total} | distances
