@@ -1,1 +1,1 @@
-"""Arrays in, numbers out: the one place where each measure is defined, for simulations, live runs and pipeline alike."""
+"""Arrays in, numbers out: each measure is defined here once, for simulations, live runs and the pipeline alike."""

@@ -31,7 +31,7 @@ class PowerLaw(NamedTuple):
 
 
 def fit_power_law(histogram: Histogram, tail_start: int | None = None) -> PowerLaw | None:
-    """The best-fitting tail, or the tail from `tail_start`; None where too little data or only one value is left."""
+    """The best-fitting tail, or the tail from `tail_start`; None where none fits or too little is left."""
     keep = histogram.values >= 1
     data = Histogram(histogram.values[keep], histogram.counts[keep])
     if tail_start is not None:
@@ -54,11 +54,17 @@ def _fit_from(data: Histogram, start: int, population: int) -> PowerLaw | None:
     def negative_log_likelihood(exponent: float) -> float:
         return float(size * np.log(zeta(exponent, smallest)) + exponent * log_sum)
 
-    found = minimize_scalar(negative_log_likelihood, bounds=(LOWEST, HIGHEST), method="bounded", options={"xatol": 1e-6})
+    found = minimize_scalar(
+        negative_log_likelihood, bounds=(LOWEST, HIGHEST), method="bounded", options={"xatol": 1e-6}
+    )
     exponent = float(found.x)
+    if not LOWEST + 0.01 < exponent < HIGHEST - 0.01:
+        return None  # the likelihood grows to the edge of the search: this is no power law
     fitted = 1.0 - zeta(exponent, values + 1.0) / zeta(exponent, smallest)
     distance = float(np.max(np.abs(np.cumsum(counts) / size - fitted)))
-    return PowerLaw(exponent, _standard_error(exponent, smallest, int(size)), int(smallest), float(size / population), distance)
+    return PowerLaw(
+        exponent, _standard_error(exponent, smallest, int(size)), int(smallest), float(size / population), distance
+    )
 
 
 def _standard_error(exponent: float, smallest: float, size: int) -> float:

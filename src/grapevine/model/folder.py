@@ -60,7 +60,10 @@ def _swap(partial: Path, target: Path) -> None:
 
 
 def _remove_leftovers(target: Path) -> None:
-    for leftover in [*target.parent.glob(f".{target.name}.partial-*"), *target.parent.glob(f".{target.name}.replaced-*")]:
+    for leftover in [
+        *target.parent.glob(f".{target.name}.partial-*"),
+        *target.parent.glob(f".{target.name}.replaced-*"),
+    ]:
         pid = leftover.name.rpartition("-")[2]
         if pid.isdigit() and not Path(f"/proc/{pid}").exists():
             shutil.rmtree(leftover, ignore_errors=True)

@@ -117,6 +117,13 @@ DEGREE_STATISTICS = Table(
         Column("tail_start", _long, "smallest degree of the fitted tail", True),
         Column("tail_share", _real, "share of the population in the fitted tail", True),
         Column("fit_distance", _real, "Kolmogorov–Smirnov distance of tail and fit", True),
+        Column(
+            "whole_exponent",
+            _real,
+            "exponent when the whole distribution is fitted, from degree 1 (Vitis Fig. 8)",
+            True,
+        ),
+        Column("whole_fit_distance", _real, "Kolmogorov–Smirnov distance of that fit", True),
     ),
 )
 
@@ -170,9 +177,11 @@ def data_dictionary() -> str:
     parts = [
         "# Tables: the data dictionary",
         "",
-        "Written by `make docs` from `src/grapevine/model/tables.py`; do not edit it by hand. Every table is a folder of",
-        "Parquet files with exactly these columns; `manifest.json` beside them tells the stage, config, seed, code version",
-        "and row counts. A folder without a manifest is not complete, and no stage reads it.",
+        "Written by `make docs` from `src/grapevine/model/tables.py`; do not edit it by hand.",
+        "",
+        "Every table is a folder of Parquet files with exactly these columns; `manifest.json` beside them tells the",
+        "stage, config, seed, code version and row counts. A folder without a manifest is not complete, and no stage",
+        "reads it.",
     ]
     for heading, tables in ALL_TABLES.items():
         parts += ["", f"## {heading}"]

@@ -1,8 +1,8 @@
 """A workload in memory: who subscribes to what, how often topics publish, and optionally churn and latency.
 
-    workload = Workload.load("twitter")              # what `grapevine workload …` wrote
-    workload.topics_of(7)                            # topic numbers, ascending
-    workload.subscribers_of(0)                       # node numbers, ascending
+workload = Workload.load("twitter")              # what `grapevine workload …` wrote
+workload.topics_of(7)                            # topic numbers, ascending
+workload.subscribers_of(0)                       # node numbers, ascending
 """
 
 from __future__ import annotations

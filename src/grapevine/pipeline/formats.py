@@ -60,7 +60,9 @@ def _not_a_measure(field: Column, what: str, wanted: str) -> Column:
 def not_one_of(field: Column, what: str, allowed: tuple[str, ...]) -> Column:
     """A reason when the lower-cased field is none of these."""
     unfit = ~F.lower(field).isin(*allowed)
-    return F.when(unfit, F.concat(F.lit(f"{what} "), F.substring(field, 1, 40), F.lit(f" is none of {', '.join(allowed)}")))
+    return F.when(
+        unfit, F.concat(F.lit(f"{what} "), F.substring(field, 1, 40), F.lit(f" is none of {', '.join(allowed)}"))
+    )
 
 
 def _any_pair(fields: Column) -> Column:
@@ -95,8 +97,12 @@ def _availability(fields: Column) -> Column:
         F.sequence(F.lit(1), F.size(times) - 1), lambda i: F.element_at(times, i) > F.element_at(times, i + 1)
     )
     return first_reason(
-        F.when(sessions.isNull() | (sessions < 0), F.concat(F.lit("number of sessions is "), F.substring(fields[1], 1, 40))),
-        F.when(F.exists(times, lambda t: t.isNull() | (t < 0)), F.lit("a time is not a number of zero or more seconds")),
+        F.when(
+            sessions.isNull() | (sessions < 0), F.concat(F.lit("number of sessions is "), F.substring(fields[1], 1, 40))
+        ),
+        F.when(
+            F.exists(times, lambda t: t.isNull() | (t < 0)), F.lit("a time is not a number of zero or more seconds")
+        ),
         F.when(
             F.size(times) != 2 * sessions,
             F.concat(F.lit("has "), F.size(times).cast("string"), F.lit(" times for "), fields[1], F.lit(" sessions")),
@@ -117,41 +123,85 @@ FORMATS = {
     format.name: format
     for format in (
         Format(
-            "follows", "who follows whom; following is subscribing to the followee's topic",
-            "subscriptions", ("follower", "followee"), _any_pair, named=(0, 1),
+            "follows",
+            "who follows whom; following is subscribing to the followee's topic",
+            "subscriptions",
+            ("follower", "followee"),
+            _any_pair,
+            named=(0, 1),
         ),
         Format(
-            "friends", "undirected friendships; friends subscribe to each other's topics",
-            "subscriptions", ("user", "friend"), _any_pair, named=(0, 1),
+            "friends",
+            "undirected friendships; friends subscribe to each other's topics",
+            "subscriptions",
+            ("user", "friend"),
+            _any_pair,
+            named=(0, 1),
         ),
         Format(
-            "pairs", "users and the items they subscribe to",
-            "subscriptions", ("user", "item"), _any_pair, named=(0, 1),
+            "pairs",
+            "users and the items they subscribe to",
+            "subscriptions",
+            ("user", "item"),
+            _any_pair,
+            named=(0, 1),
         ),
         Format(
-            "edits", "timed edits; editing is subscribing, and edits per day are the item's rate",
-            "subscriptions", ("user", "item", "seconds"), _edit, numeric=(2,), named=(0, 1),
+            "edits",
+            "timed edits; editing is subscribing, and edits per day are the item's rate",
+            "subscriptions",
+            ("user", "item", "seconds"),
+            _edit,
+            numeric=(2,),
+            named=(0, 1),
         ),
         Format(
-            "avt", "availability in Godfrey's form: name, sessions, start end start end …",
-            "churn", ("name", "sessions"), _availability, more_columns=True, named=(0,), delimiter="space",
+            "avt",
+            "availability in Godfrey's form: name, sessions, start end start end …",
+            "churn",
+            ("name", "sessions"),
+            _availability,
+            more_columns=True,
+            named=(0,),
+            delimiter="space",
         ),
         Format(
-            "updown", "state changes: time, node, up or down",
-            "churn", ("seconds", "node", "state"), _up_down, numeric=(0,), named=(1,),
+            "updown",
+            "state changes: time, node, up or down",
+            "churn",
+            ("seconds", "node", "state"),
+            _up_down,
+            numeric=(0,),
+            named=(1,),
         ),
         Format(
-            "machine-events", "Google cluster machine_events: time (µs), machine, ADD/REMOVE/UPDATE (0/1/2), …",
-            "churn", ("microseconds", "machine", "event"), _machine_event, numeric=(0,), more_columns=True, named=(1,),
+            "machine-events",
+            "Google cluster machine_events: time (µs), machine, ADD/REMOVE/UPDATE (0/1/2), …",
+            "churn",
+            ("microseconds", "machine", "event"),
+            _machine_event,
+            numeric=(0,),
+            more_columns=True,
+            named=(1,),
             delimiter="comma",
         ),
         Format(
-            "latency-matrix", "square matrices of round-trip times in ms, one file per time slice",
-            "latency", (), _matrix_row, more_columns=True,
+            "latency-matrix",
+            "square matrices of round-trip times in ms, one file per time slice",
+            "latency",
+            (),
+            _matrix_row,
+            more_columns=True,
         ),
         Format(
-            "latency-pairs", "from, to, round-trip time in ms",
-            "latency", ("from", "to", "milliseconds"), _latency_pair, numeric=(2,), more_columns=True, named=(0, 1),
+            "latency-pairs",
+            "from, to, round-trip time in ms",
+            "latency",
+            ("from", "to", "milliseconds"),
+            _latency_pair,
+            numeric=(2,),
+            more_columns=True,
+            named=(0, 1),
         ),
     )
 }

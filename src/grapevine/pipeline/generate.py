@@ -64,7 +64,9 @@ def generate(
 
 
 def _numbered_nodes(stage: Stage, count: int) -> DataFrame:
-    return stage.spark.range(count).select(F.col("id").cast("int").alias("node"), F.col("id").cast("string").alias("name"))
+    return stage.spark.range(count).select(
+        F.col("id").cast("int").alias("node"), F.col("id").cast("string").alias("name")
+    )
 
 
 def _topics(model: SubscriptionModel, seed: int) -> pa.Table:

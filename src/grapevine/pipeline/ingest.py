@@ -33,7 +33,10 @@ class IngestConfig(Config):
     )
     header: str = parameter("auto", "whether the first line is a header", source="ours", choices=("auto", "yes", "no"))
     ids: str = parameter(
-        "any", "any: ids are names; integer: reject ids that are not integers ≥ 0", source="ours", choices=("any", "integer")
+        "any",
+        "any: ids are names; integer: reject ids that are not integers ≥ 0",
+        source="ours",
+        choices=("any", "integer"),
     )
 
 
@@ -60,7 +63,7 @@ def ingest(stage: Stage, paths: Sequence[str], out: Path, config: IngestConfig, 
             version=__version__,
             config=config.as_dict(),
             inputs=list(paths),
-            tables=run.tables,
+            tables=run.written,
             counts=run.counts,
         )
         manifest.write(folder)
@@ -70,7 +73,9 @@ def ingest(stage: Stage, paths: Sequence[str], out: Path, config: IngestConfig, 
 def _store_rows(run: IngestRun, parsed: DataFrame, lines: DataFrame, columns: list[str]) -> DataFrame:
     """Store the readable rows for the steps after this, and the rejected ones for good."""
     seen = Observation()
-    kinds = [F.count_if(F.col("kind") == kind).alias(kind) for kind in ("data", "rejected", "comment", "blank", "header")]
+    kinds = [
+        F.count_if(F.col("kind") == kind).alias(kind) for kind in ("data", "rejected", "comment", "blank", "header")
+    ]
     path = str(run.scratch / "rows")
     with run.stage.step("reading lines"):
         parsed.observe(seen, *kinds).filter("kind = 'data'").select(*columns).write.parquet(path)
@@ -86,8 +91,8 @@ def _store_rows(run: IngestRun, parsed: DataFrame, lines: DataFrame, columns: li
 
 
 def _why_nothing(run: IngestRun) -> str:
-    if "rejected" not in run.tables:
+    if "rejected" not in run.written:
         return "the input has no data lines"
     first = run.stage.read(run.folder, tables.REJECTED).orderBy("file", "line").first()
     assert first is not None
-    return f"all {run.tables['rejected']:,} lines were rejected; line {first.line} {first.reason}"
+    return f"all {run.written['rejected']:,} lines were rejected; line {first.line} {first.reason}"

@@ -19,9 +19,9 @@ from grapevine.pipeline.formats import Format, first_reason
 LONGEST_LINE = 1 << 20  # characters; no format has a use for more, and a stray binary file has no line ends
 DELIMITERS = {"tab": r"\t", "comma": ",", "space": r"\s+"}
 _QUOTED_COMMA = r',(?=(?:[^"]*"[^"]*")*[^"]*$)'  # a comma that an even number of quotes follows
-_HEADER_WORDS = set(
-    "follower followee followed following source target src dst from to u v user user_id userid users friend item "
-    "item_id page page_id topic feed node node_id id name time t seconds t_seconds timestamp state event".split()
+_HEADER_WORDS = frozenset(
+    """follower followee followed following source target src dst from to u v user user_id userid users friend item
+    item_id page page_id topic feed node node_id id name time t seconds t_seconds timestamp state event""".split()  # noqa: SIM905
 )
 
 

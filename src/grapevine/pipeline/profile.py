@@ -88,13 +88,15 @@ def _distinct_names(folders: Sequence[Path]) -> list[str]:
 
 
 def _statistics(histogram: Histogram) -> dict[str, Any]:
-    fit = fit_power_law(histogram)
+    fit, whole = fit_power_law(histogram), fit_power_law(histogram, tail_start=1)
     tail = {
         "exponent": fit and fit.exponent,
         "exponent_error": fit and fit.error,
         "tail_start": fit and fit.tail_start,
         "tail_share": fit and fit.tail_share,
         "fit_distance": fit and fit.distance,
+        "whole_exponent": whole and whole.exponent,
+        "whole_fit_distance": whole and whole.distance,
     }
     return {"count": histogram.total, **moments(histogram)._asdict(), "gini": gini(histogram)} | tail
 
@@ -125,7 +127,9 @@ def _overlap_rows(
         shares = stage.spark.range(0, tasks, 1, tasks).mapInArrow(measure, "measure string, d int, value double")
         found = {
             (row.measure, row.d): (row.value, row.sampled)
-            for row in shares.groupBy("measure", "d").agg(F.avg("value").alias("value"), F.count("*").alias("sampled")).collect()
+            for row in shares.groupBy("measure", "d")
+            .agg(F.avg("value").alias("value"), F.count("*").alias("sampled"))
+            .collect()
         }
     for friends in range(1, MOST_FRIENDS + 1):
         if ("complete", friends) in found:
@@ -150,7 +154,11 @@ def measure_overlap(
     measured: list[tuple[str, int, float]] = []
     for node in subscribers[part::parts]:
         measured.append(("tdi", config.tdi_depth, overlap.top_intersection(node, config.tdi_depth, *graph)))
-        alike = [overlap.jaccard(workload.topics_of(node), workload.topics_of(other)) for other in subscribers if other != node]
+        alike = [
+            overlap.jaccard(workload.topics_of(node), workload.topics_of(other))
+            for other in subscribers
+            if other != node
+        ]
         if alike:
             measured.append(("jaccard", 0, float(np.mean(alike))))
     covered = np.empty(MOST_FRIENDS, np.int64)
@@ -162,7 +170,11 @@ def measure_overlap(
             measured.append(("mean_coverage", k + 1, covered[k] / sizes[node]))
     names, depths, values = zip(*measured, strict=True) if measured else ((), (), ())
     yield pa.record_batch(
-        {"measure": pa.array(names, pa.string()), "d": pa.array(depths, pa.int32()), "value": pa.array(values, pa.float64())}
+        {
+            "measure": pa.array(names, pa.string()),
+            "d": pa.array(depths, pa.int32()),
+            "value": pa.array(values, pa.float64()),
+        }
     )
 
 

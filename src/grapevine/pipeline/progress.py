@@ -1,7 +1,7 @@
 """Progress of Spark jobs on the terminal: a thread polls the status tracker and moves a bar.
 
-    with progress(spark, "reading lines", quiet=False):
-        frame.write.parquet(…)
+with progress(spark, "reading lines", quiet=False):
+    frame.write.parquet(…)
 """
 
 from __future__ import annotations

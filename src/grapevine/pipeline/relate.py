@@ -1,4 +1,4 @@
-"""Readable rows to workload tables: relations become subscriptions, availability becomes churn, times become latency."""
+"""Readable rows to workload tables: relations to subscriptions, availability to churn, round-trip times to latency."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from pyspark.sql import functions as F
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
 from grapevine.pipeline.dense import number_names
-from grapevine.pipeline.formats import ADD_WORDS, UP_WORDS, UPDATE_WORDS, Format, availability_times, not_a_latency, number
+from grapevine.pipeline.formats import (
+    ADD_WORDS,
+    UP_WORDS,
+    UPDATE_WORDS,
+    Format,
+    availability_times,
+    not_a_latency,
+    number,
+)
 from grapevine.pipeline.stage import Stage
 
 ROWS_PER_FILE = 2_000_000
@@ -28,7 +36,7 @@ class IngestRun:
     stage: Stage
     folder: Path
     format: Format
-    tables: dict[str, int] = field(default_factory=dict)
+    written: dict[str, int] = field(default_factory=dict)
     counts: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -38,8 +46,8 @@ class IngestRun:
 
     def write(self, frame: DataFrame, table: tables.Table) -> int:
         """Store a table and remember its size."""
-        self.tables[table.name] = self.stage.write(frame, self.folder, table)
-        return self.tables[table.name]
+        self.written[table.name] = self.stage.write(frame, self.folder, table)
+        return self.written[table.name]
 
     def number(self, names: DataFrame, column: str) -> DataFrame:
         """Dense numbers for the `name`s."""
@@ -188,13 +196,19 @@ def write_matrices(run: IngestRun, rows: DataFrame) -> None:
         .withColumn("reason", not_a_latency(F.col("cell"), "cell"))
     )
     count = next(iter(sizes.values()))
-    names = run.stage.spark.range(count).select(F.col("id").cast("int").alias("node"), F.col("id").cast("string").alias("name"))
+    names = run.stage.spark.range(count).select(
+        F.col("id").cast("int").alias("node"), F.col("id").cast("string").alias("name")
+    )
     run.write(names.coalesce(1), tables.NODES)
     measured = cells.filter("reason is null").withColumn("rtt_ms", number(F.col("cell")))
-    stored = run.write(measured.repartition(len(sizes), "slice").sortWithinPartitions("slice", "source", "target"), tables.LATENCY)
+    stored = run.write(
+        measured.repartition(len(sizes), "slice").sortWithinPartitions("slice", "source", "target"), tables.LATENCY
+    )
     if stored < count * count * len(sizes):
         column = (F.col("target") + 1).cast("string")
-        refused = cells.filter("reason is not null").withColumn("reason", F.concat(F.lit("column "), column, F.lit(": "), "reason"))
+        refused = cells.filter("reason is not null").withColumn(
+            "reason", F.concat(F.lit("column "), column, F.lit(": "), "reason")
+        )
         run.counts["rejected"] = run.write(refused.withColumnRenamed("cell", "content"), tables.REJECTED)
     run.counts["slices"] = len(sizes)
     _summarise_latency(run)

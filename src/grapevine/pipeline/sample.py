@@ -1,4 +1,4 @@
-"""Sample: a smaller workload cut out of a large one, by the three ways of the papers, and how well it kept the shape."""
+"""Sample: a smaller workload cut out of a large one in the three ways of the papers, and how well it kept the shape."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _of_popular_publishers(
 def _renumber(
     stage: Stage, source: Path, folder: Path, subscriptions: DataFrame, topics: DataFrame, users: DataFrame | None
 ) -> dict[str, int]:
-    """Write the kept part under new dense numbers. Nodes are the subscribers, the publishers, and the `users` if given."""
+    """Write the kept part under new dense numbers. Nodes are the subscribers, the publishers and the given `users`."""
     scratch = folder / "_scratch"
     with stage.step("cutting out the sample"):
         subscriptions.select("node", "topic").write.parquet(str(scratch / "pairs"))
@@ -183,7 +183,9 @@ def _renumber(
         F.col("new_topic").alias("topic"), "name", "rate", F.col("new_publisher").alias("publisher")
     )
     written["topics"] = stage.write(described, folder, tables.TOPICS)
-    renumbered = pairs.join(node_map.select("node", "new_node"), "node").join(topic_map.select("topic", "new_topic"), "topic")
+    renumbered = pairs.join(node_map.select("node", "new_node"), "node").join(
+        topic_map.select("topic", "new_topic"), "topic"
+    )
     columns = F.col("new_node").alias("node"), F.col("new_topic").alias("topic")
     files = max(1, math.ceil(read_manifest(source, "workload").tables["subscriptions"] / ROWS_PER_FILE))
     sorted_pairs = renumbered.select(*columns).repartition(files, "node").sortWithinPartitions("node", "topic")

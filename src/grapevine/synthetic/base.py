@@ -26,7 +26,10 @@ class SubscriptionModel(Config):
 
     nodes: int = parameter(10_000, "nodes", source="ours", low=1, high=MAX_COUNT)
     rate_exponent: float = parameter(
-        0.0, "publication rates ∝ rank^-x over randomly ranked topics; 0: all equal", source="Vitis §IV-D: 0.3 … 3", low=0
+        0.0,
+        "publication rates ∝ rank^-x over randomly ranked topics; 0: all equal",
+        source="Vitis §IV-D: 0.3 … 3",
+        low=0,
     )
 
     @property

@@ -39,7 +39,9 @@ class MagnetModal(SubscriptionModel):
         if self.modes_per_node > self.modes:
             return [f"modes_per_node={self.modes_per_node}: there are only {self.modes} modes"]
         if (available := self.topics // self.modes * self.modes_per_node) < self.subscriptions_per_node:
-            return [f"subscriptions_per_node={self.subscriptions_per_node}: a node's modes hold only {available} topics"]
+            return [
+                f"subscriptions_per_node={self.subscriptions_per_node}: a node's modes hold only {available} topics"
+            ]
         return []
 
     @property
@@ -107,7 +109,9 @@ class MagnetHierarchical(SubscriptionModel):
         if self.topics & (self.topics - 1):
             mistakes.append(f"topics={self.topics}: needs a power of two, the leaves of a binary tree")
         if self.mean_subscriptions > self.topics / 2:
-            mistakes.append(f"mean_subscriptions={self.mean_subscriptions:g}: needs at most half of topics={self.topics}")
+            mistakes.append(
+                f"mean_subscriptions={self.mean_subscriptions:g}: needs at most half of topics={self.topics}"
+            )
         if round(self.nodes * self.mean_subscriptions * self.initial_fraction) < 1:
             mistakes.append("initial_fraction: gives no subscription to start from; make it larger")
         return mistakes

@@ -23,8 +23,11 @@ class Omen(SubscriptionModel):
     popularity: str = parameter("uniform", "popularity law", source="OMen §6.1", choices=popularity.LAWS)
     exponent: float = parameter(2.0, "Zipf exponent", source="OMen §6.1", low=0)
     head_share: float = parameter(
-        0.55, "exponential: choices on the top 10 % of topics", source="SpiderCast §3.1 (OMen cites the same study)",
-        low=0.11, high=0.99,
+        0.55,
+        "exponential: choices on the top 10 % of topics",
+        source="SpiderCast §3.1 (OMen cites the same study)",
+        low=0.11,
+        high=0.99,
     )
     min_subscriptions: int = parameter(10, "fewest topics of a node", source="OMen §6.1", low=1)
     max_subscriptions: int = parameter(90, "most topics of a node", source="OMen §6.1", low=1)
@@ -34,7 +37,9 @@ class Omen(SubscriptionModel):
 
     def mistakes(self) -> list[str]:
         return size_mistakes(self.min_subscriptions, self.max_subscriptions, self.topics) + (
-            ["topics: the exponential law needs at least 10"] if self.popularity == "exponential" and self.topics < 10 else []
+            ["topics: the exponential law needs at least 10"]
+            if self.popularity == "exponential" and self.topics < 10
+            else []
         )
 
     @property
@@ -42,8 +47,6 @@ class Omen(SubscriptionModel):
         return self.topics
 
     def subscriptions(self, seed: int, first: int, last: int) -> tuple[Starts, Columns]:
-        weights = popularity.weights(
-            self.popularity, self.topics, exponent=self.exponent, head_share=self.head_share
-        )
+        weights = popularity.weights(self.popularity, self.topics, exponent=self.exponent, head_share=self.head_share)
         sizes = np.arange(self.min_subscriptions, self.max_subscriptions + 1, dtype=np.float64) ** -self.size_exponent
         return subscribe_by_mode(seed, first, last, self.min_subscriptions, np.cumsum(sizes), 1, 1, weights)

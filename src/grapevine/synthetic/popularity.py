@@ -17,7 +17,7 @@ def weights(law: str, topics: int, *, exponent: float, head_share: float) -> NDA
     if law == "zipf":
         return zipf(topics, exponent)
     if law == "exponential":
-        return np.exp(-exponential_decay(topics, head_share) * np.arange(topics))
+        return np.asarray(np.exp(-exponential_decay(topics, head_share) * np.arange(topics)), np.float64)
     return np.ones(topics)
 
 

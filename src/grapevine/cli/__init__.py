@@ -1,0 +1,1 @@
+"""The `grapevine` command: parse, call, print."""

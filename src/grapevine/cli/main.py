@@ -1,0 +1,46 @@
+"""The command's entry point."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from grapevine import __version__
+from grapevine.cli import demo, doctor, workload
+from grapevine.cli.console import one_line_errors, stop_on_terminate
+
+app = typer.Typer(
+    name="grapevine",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Brokerless, topic-based publish/subscribe: workloads, overlays and their costs.\n\n"
+    "Start with [bold]grapevine demo[/], or [bold]grapevine workload generate vitis-high --out w[/]. "
+    "[bold]grapevine doctor[/] tells what is installed.",
+)
+app.add_typer(workload.app, name="workload")
+app.command()(doctor.doctor)
+app.command()(demo.demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"grapevine {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of the whole command."""
+
+
+def main() -> None:
+    """Run the command; foreseen errors become one line and an exit code."""
+    stop_on_terminate()
+    with one_line_errors():
+        app()

@@ -1,0 +1,1 @@
+"""Pictures and pages from stored tables. Nothing outside this folder imports a plotting library."""
