@@ -55,9 +55,9 @@ def unit(bits: np.uint64) -> float:
 
 
 @njit
-def below(bits: np.uint64, bound: int) -> int:
+def below(bits: np.uint64, bound: int) -> np.int64:
     """An integer in [0, bound) from the upper 32 bits; bound < 2**32, bias below bound / 2**32."""
-    return int(((bits >> _32) * np.uint64(bound)) >> _32)
+    return np.int64(((bits >> _32) * np.uint64(bound)) >> _32)
 
 
 @njit
