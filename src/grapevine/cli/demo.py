@@ -14,7 +14,6 @@ from grapevine.pipeline.generate import generate
 from grapevine.pipeline.profile import profile
 from grapevine.pipeline.session import SparkSettings, open_session
 from grapevine.pipeline.stage import Stage
-from grapevine.report.profile_page import draw_profile
 from grapevine.synthetic.vitis import VitisHigh, VitisLow, VitisRandom
 
 PATTERNS = {"random": VitisRandom, "low": VitisLow, "high": VitisHigh}
@@ -28,6 +27,8 @@ def demo(
     master: MasterOption = None,
 ) -> None:
     """Generate the three subscription patterns of Vitis §IV-A and show how differently interests overlap in them."""
+    from grapevine.report.profile_page import draw_profile  # here, because plotting takes 0.3 s to import
+
     models = {name: pattern(nodes=nodes) for name, pattern in PATTERNS.items()}
     stage = Stage(open_session(SparkSettings.gather(master=master)))
     for name, model in models.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,8 +24,8 @@ from grapevine.cli.console import (
     shown,
     table,
 )
+from grapevine.cli.from_config import add_config_command, option
 from grapevine.model import tables
-from grapevine.model.config import Config, field_types
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import refuse_unless_replaceable
 from grapevine.model.manifest import Manifest
@@ -41,7 +40,6 @@ from grapevine.pipeline.sample import BfsSample, SubscriberSample, TopicSample
 from grapevine.pipeline.sample import sample as sample_stage
 from grapevine.pipeline.session import SparkSettings, open_session
 from grapevine.pipeline.stage import Stage
-from grapevine.report.profile_page import draw_profile
 from grapevine.synthetic import MODELS
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Make, cut and look at subscription workloads.")
@@ -53,71 +51,6 @@ generate_app = typer.Typer(
 )
 app.add_typer(generate_app, name="generate")
 app.add_typer(sample_app, name="sample")
-
-_FORMAT_HELP = "\n\n".join(f"[bold]{name}[/]: {escape(format.summary)}" for name, format in FORMATS.items())
-
-
-@app.command(
-    epilog="Formats:\n\n" + _FORMAT_HELP,
-)
-def ingest(
-    format: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")],
-    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Files or folders.")],
-    out_: OutOption,
-    delimiter: Annotated[str, typer.Option(help="auto, tab, comma or space.")] = "auto",
-    header: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
-    ids: Annotated[
-        str, typer.Option(help="any: ids are names. integer: reject ids that are not integers ≥ 0.")
-    ] = "any",
-    force: ForceOption = False,
-    json: JsonOption = False,
-    master: MasterOption = None,
-    driver_memory: MemoryOption = None,
-    conf: ConfOption = None,
-) -> None:
-    """Turn raw traces into a workload: Parquet tables and a manifest.
-
-    Reads .gz, many files or folders, with or without header and comments. Lines that cannot be read go to the
-    [bold]rejected[/] table with their number and the reason.
-    """
-    config = IngestConfig(format=format, delimiter=delimiter, header=header, ids=ids)
-    refuse_unless_replaceable(out_, force=force)
-    manifest = ingest_stage(_stage(master, driver_memory, conf, json), files, out_, config, force=force)
-    _print_workload(out_, manifest, json)
-
-
-@app.command()
-def profile(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Workloads; several are shown side by side.")],
-    out_: Annotated[
-        Path | None, typer.Option("--out", "-o", help="New folder for tables and pictures. Default: DIR-profile.")
-    ] = None,
-    sample: Annotated[int, typer.Option(help="Subscribers sampled for overlap measures (Rappel §1).")] = 1_000,
-    tdi_depth: Annotated[int, typer.Option(help="d of tdi(d) (SpiderCast §3.4).")] = 20,
-    seed: SeedOption = 1,
-    force: ForceOption = False,
-    json: JsonOption = False,
-    master: MasterOption = None,
-    driver_memory: MemoryOption = None,
-    conf: ConfOption = None,
-) -> None:
-    """Say what a workload looks like: degrees, power-law fits, inequality, interest locality, overlap.
-
-    Prints the rows of Vitis Fig. 9 and more, and writes tables and a picture of the distributions.
-    """
-    first = folders[0].absolute()
-    target = out_ or first.with_name(first.name + "-profile")
-    config = ProfileConfig(sample=sample, tdi_depth=tdi_depth)
-    refuse_unless_replaceable(target, force=force)
-    profile_stage(_stage(master, driver_memory, conf, json), folders, target, config, seed=seed, force=force)
-    pictures = draw_profile(target)
-    if json:
-        names = [table.name for table in tables.PROFILE_TABLES if table is not tables.DEGREE_CCDF]
-        content = {t.name: read_table(target, t).to_pylist() for t in tables.PROFILE_TABLES if t.name in names}
-        print_json({"folder": str(target), "pictures": [str(p) for p in pictures], **content})
-    else:
-        print_profile(target)
-        out.print(f"\nTables and pictures: [bold]{escape(str(target))}[/] ({', '.join(p.name for p in pictures)})")
 
 
 def print_profile(folder: Path) -> None:
@@ -185,55 +118,19 @@ def _print_workload(folder: Path, manifest: Manifest, json: bool) -> None:
     out.print(made)
 
 
-def _add_config_command(
-    group: typer.Typer,
-    name: str,
-    config: type[Config],
-    run: Callable[..., None],
-    first: list[inspect.Parameter],
-    last: list[inspect.Parameter],
-) -> None:
-    """A command whose options are the config's fields: their meaning, source and default stand in the help."""
-    parameters = list(first)
-    types = field_types(config)
-    for field in dataclasses.fields(config):
-        meta = field.metadata
-        choices = f" One of {', '.join(meta['choices'])}." if meta["choices"] else ""
-        text = f"{meta['help'][0].upper()}{meta['help'][1:]}.{choices} [{meta['source']}]"
-        option = typer.Option(f"--{field.name.replace('_', '-')}", help=escape(text))
-        kind: Any = Annotated[types[field.name] | None, option]
-        parameters.append(
-            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=kind)
-        )
-
-    parameters += last
-
-    def command(**options: Any) -> None:
-        chosen = {field.name: options.pop(field.name) for field in dataclasses.fields(config)}
-        run(config(**chosen), **options)
-
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    group.command(name, help=config.__doc__)(command)
-
-
-def _option(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-_OUT = _option("out_", OutOption)
+_OUT = option("out_", OutOption)
 _COMMON = [
-    _option("seed", SeedOption, 1),
-    _option("force", ForceOption, False),
-    _option("json", JsonOption, False),
-    _option("master", MasterOption, None),
-    _option("driver_memory", MemoryOption, None),
-    _option("conf", ConfOption, None),
+    option("seed", SeedOption, 1),
+    option("force", ForceOption, False),
+    option("json", JsonOption, False),
+    option("master", MasterOption, None),
+    option("driver_memory", MemoryOption, None),
+    option("conf", ConfOption, None),
 ]
-_PARTITIONS = _option(
+_PARTITIONS = option(
     "partitions", Annotated[int | None, typer.Option(min=1, help="Spark tasks; the rows do not depend on it.")], None
 )
-_SOURCE = _option("source", Annotated[Path, typer.Argument(metavar="DIR", help="The workload to sample.")])
+_SOURCE = option("source", Annotated[Path, typer.Argument(metavar="DIR", help="The workload to sample.")])
 
 
 def _run_generate(name: str) -> Callable[..., None]:
@@ -256,7 +153,71 @@ def _run_sample(config: Any, *, source: Path, out_: Path, seed: int, force: bool
     _print_workload(out_, manifest, json)
 
 
+def _run_ingest(
+    config: IngestConfig, *, format: str, files: list[str], out_: Path, force: bool, json: bool, **spark: Any
+) -> None:
+    refuse_unless_replaceable(out_, force=force)
+    manifest = ingest_stage(_stage(**spark, quiet=json), format, files, out_, config, force=force)
+    _print_workload(out_, manifest, json)
+
+
+def _run_profile(
+    config: ProfileConfig, *, folders: list[Path], out_: Path | None, seed: int, force: bool, json: bool, **spark: Any
+) -> None:
+    from grapevine.report.profile_page import draw_profile  # here, because plotting takes 0.3 s to import
+
+    first = folders[0].absolute()
+    target = out_ or first.with_name(first.name + "-profile")
+    refuse_unless_replaceable(target, force=force)
+    profile_stage(_stage(**spark, quiet=json), folders, target, config, seed=seed, force=force)
+    pictures = draw_profile(target)
+    if json:
+        content = {
+            t.name: read_table(target, t).to_pylist() for t in tables.PROFILE_TABLES if t is not tables.DEGREE_CCDF
+        }
+        print_json({"folder": str(target), "pictures": [str(p) for p in pictures], **content})
+        return
+    print_profile(target)
+    out.print(f"\nTables and pictures: [bold]{escape(str(target))}[/] ({', '.join(p.name for p in pictures)})")
+
+
+_INGEST_HELP = """Turn raw traces into a workload: Parquet tables and a manifest.
+
+Reads .gz, many files or folders, with or without header and comments. Lines that cannot be read go to the
+[bold]rejected[/] table with their number and the reason."""
+_PROFILE_HELP = """Say what a workload looks like: degrees, power-law fits, inequality, interest locality, overlap.
+
+Prints the rows of Vitis Fig. 9 and more, and writes tables and a picture of the distributions."""
+_FORMAT_HELP = "\n\n".join(f"[bold]{name}[/]: {escape(format.summary)}" for name, format in FORMATS.items())
+
+_FORMAT = Annotated[
+    str,
+    typer.Argument(metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.", autocompletion=lambda: list(FORMATS)),
+]
+_FILES = Annotated[list[str], typer.Argument(metavar="FILE…", help="Files or folders.")]
+_FOLDERS = Annotated[list[Path], typer.Argument(metavar="DIR…", help="Workloads; several are shown side by side.")]
+_PROFILE_OUT = Annotated[Path | None, typer.Option("--out", "-o", help="New folder. Default: DIR-profile.")]
+
+add_config_command(
+    app,
+    "ingest",
+    IngestConfig,
+    _run_ingest,
+    first=[option("format", _FORMAT), option("files", _FILES), _OUT],
+    last=[parameter for parameter in _COMMON if parameter.name != "seed"],
+    help=_INGEST_HELP,
+    epilog="Formats:\n\n" + _FORMAT_HELP,
+)
+add_config_command(
+    app,
+    "profile",
+    ProfileConfig,
+    _run_profile,
+    first=[option("folders", _FOLDERS), option("out_", _PROFILE_OUT, None)],
+    last=_COMMON,
+    help=_PROFILE_HELP,
+)
 for _name, _model in MODELS.items():
-    _add_config_command(generate_app, _name, _model, _run_generate(_name), [_OUT], [*_COMMON, _PARTITIONS])
+    add_config_command(generate_app, _name, _model, _run_generate(_name), first=[_OUT], last=[*_COMMON, _PARTITIONS])
 for _kind in (BfsSample, SubscriberSample, TopicSample):
-    _add_config_command(sample_app, _kind.name, _kind, _run_sample, [_SOURCE, _OUT], _COMMON)
+    add_config_command(sample_app, _kind.name, _kind, _run_sample, first=[_SOURCE, _OUT], last=_COMMON)

@@ -22,7 +22,7 @@ def choose_uniform(state: np.uint64, count: int, bound: int, marks: Marks, stamp
         last = bound - count + i
         item = below(absorb(state, i), last + 1)
         if marks[item] == stamp:
-            item = last
+            item = np.int64(last)
         marks[item] = stamp
         out[i] = item
 

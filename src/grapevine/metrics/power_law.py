@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import zeta
 
 from grapevine.metrics.distributions import Histogram
 
 SMALLEST_TAIL = 50  # observations; below this the estimate is mostly noise (Clauset et al. §3.2)
-LOWEST, HIGHEST = 1.01, 10.0  # exponents searched
+LOWEST, HIGHEST = 1.01, 6.0  # exponents searched; steeper is no power law that anybody speaks of
 CANDIDATES = 200  # tail starts tried at most, spread evenly over the ranks of the distinct values
 
 
@@ -35,16 +34,23 @@ def fit_power_law(histogram: Histogram, tail_start: int | None = None) -> PowerL
     keep = histogram.values >= 1
     data = Histogram(histogram.values[keep], histogram.counts[keep])
     if tail_start is not None:
-        return _fit_from(data, int(np.searchsorted(data.values, tail_start)), histogram.total)
+        return _inside(_fit_from(data, int(np.searchsorted(data.values, tail_start)), histogram.total))
     large_enough = np.cumsum(data.counts[::-1])[::-1] >= SMALLEST_TAIL
     starts = np.flatnonzero(large_enough)[:-1] if len(data.values) else np.empty(0, np.int64)
     if len(starts) > CANDIDATES:
         starts = starts[np.linspace(0, len(starts) - 1, CANDIDATES).astype(np.int64)]
     fits = [fit for start in starts if (fit := _fit_from(data, int(start), histogram.total)) is not None]
-    return min(fits, key=lambda fit: fit.distance, default=None)
+    return _inside(min(fits, key=lambda fit: fit.distance, default=None))
+
+
+def _inside(fit: PowerLaw | None) -> PowerLaw | None:
+    """None when the likelihood grows to the edge of the search: this is no power law."""
+    return fit if fit and LOWEST + 0.01 < fit.exponent < HIGHEST - 0.01 else None
 
 
 def _fit_from(data: Histogram, start: int, population: int) -> PowerLaw | None:
+    from scipy.optimize import minimize_scalar  # here, because it takes 0.3 s to import
+
     values, counts = data.values[start:].astype(np.float64), data.counts[start:]
     if len(values) < 2:
         return None
@@ -58,8 +64,6 @@ def _fit_from(data: Histogram, start: int, population: int) -> PowerLaw | None:
         negative_log_likelihood, bounds=(LOWEST, HIGHEST), method="bounded", options={"xatol": 1e-6}
     )
     exponent = float(found.x)
-    if not LOWEST + 0.01 < exponent < HIGHEST - 0.01:
-        return None  # the likelihood grows to the edge of the search: this is no power law
     fitted = 1.0 - zeta(exponent, values + 1.0) / zeta(exponent, smallest)
     distance = float(np.max(np.abs(np.cumsum(counts) / size - fitted)))
     return PowerLaw(

@@ -27,7 +27,6 @@ from grapevine.pipeline.stage import Stage
 class IngestConfig(Config):
     """How to read the input; what is not said is found out from its first lines."""
 
-    format: str = parameter("follows", "raw format", source="ours", choices=tuple(FORMATS))
     delimiter: str = parameter(
         "auto", "what separates columns", source="ours", choices=("auto", "tab", "comma", "space")
     )
@@ -40,10 +39,20 @@ class IngestConfig(Config):
     )
 
 
-def ingest(stage: Stage, paths: Sequence[str], out: Path, config: IngestConfig, *, force: bool = False) -> Manifest:
+def ingest(
+    stage: Stage,
+    format_name: str,
+    paths: Sequence[str],
+    out: Path,
+    config: IngestConfig | None = None,
+    *,
+    force: bool = False,
+) -> Manifest:
     """Read the files into a new workload folder and say what was found."""
-    inputs = local_inputs(paths)
-    format = FORMATS[config.format]
+    config = config or IngestConfig()
+    if format_name not in FORMATS:
+        raise UsageError(f"format {format_name!r}: choose one of {', '.join(FORMATS)}")
+    inputs, format = local_inputs(paths), FORMATS[format_name]
     with new_folder(out, force=force) as folder:
         run = IngestRun(stage, folder, format)
         with stage.step("looking at the input"):
@@ -61,7 +70,7 @@ def ingest(stage: Stage, paths: Sequence[str], out: Path, config: IngestConfig, 
             kind="workload",
             stage="ingest",
             version=__version__,
-            config=config.as_dict(),
+            config={"format": format_name} | config.as_dict(),
             inputs=list(paths),
             tables=run.written,
             counts=run.counts,

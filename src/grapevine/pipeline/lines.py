@@ -17,6 +17,7 @@ from grapevine.model.errors import UsageError
 from grapevine.pipeline.formats import Format, first_reason
 
 LONGEST_LINE = 1 << 20  # characters; no format has a use for more, and a stray binary file has no line ends
+_HEAD_LINES = 20  # what the layout is told from
 DELIMITERS = {"tab": r"\t", "comma": ",", "space": r"\s+"}
 _QUOTED_COMMA = r',(?=(?:[^"]*"[^"]*")*[^"]*$)'  # a comma that an even number of quotes follows
 _HEADER_WORDS = frozenset(
@@ -58,7 +59,7 @@ def detect_layout(lines: DataFrame, format: Format, delimiter: str | None, heade
     head: list[str] = []
     if file is not None:
         one = lines.sparkSession.read.text(file).select(F.substring("value", 1, LONGEST_LINE).alias("text"))
-        head = [row.text for row in one.filter(_is_data(F.col("text"))).limit(2).collect()]
+        head = [row.text for row in one.filter(_is_data(F.col("text"))).limit(_HEAD_LINES).collect()]
     found = delimiter or format.delimiter or _guess_delimiter(head)
     if header == "no" or not head:
         return Layout(found, None)
@@ -72,8 +73,9 @@ def _is_data(text: Column) -> Column:
 
 
 def _guess_delimiter(head: list[str]) -> str:
-    line = head[-1] if head else ""
-    return "tab" if "\t" in line else "comma" if "," in line else "space"
+    """Tabs may stand between names that hold commas and spaces, and commas between names that hold spaces."""
+    text = "\n".join(head)
+    return "tab" if "\t" in text else "comma" if "," in text else "space"
 
 
 def _split_text(line: str, delimiter: str) -> list[str]:

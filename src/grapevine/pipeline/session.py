@@ -7,6 +7,7 @@ Settings come from flags, then the environment (GRAPEVINE_MASTER, GRAPEVINE_DRIV
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import shutil
 import sys
@@ -122,6 +123,8 @@ def open_session(settings: SparkSettings | None = None) -> SparkSession:
             f"Spark did not start on master {settings.master or 'local[*]'} ({_first_line(error)}); "
             "see `grapevine doctor`"
         ) from None
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # pyspark prints failures again, as JSON
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     # Adaptive execution merges small partitions, so the first guess may be generous: four tasks a core.
     if "spark.sql.shuffle.partitions" not in settings.conf:
         session.conf.set("spark.sql.shuffle.partitions", str(max(8, 4 * session.sparkContext.defaultParallelism)))

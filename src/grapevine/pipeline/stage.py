@@ -85,5 +85,6 @@ def explain(error: Exception, doing: str) -> GrapevineError:
         return UsageError(match[1])
     if "OutOfMemoryError" in text:
         return GrapevineError(f"Spark ran out of memory while {doing}; give it more with --driver-memory")
-    cause = re.findall(r"Caused by: ([^\n]+)", text) or re.findall(r"^\w*(?:Error|Exception): [^\n]+", text, re.M)
-    return GrapevineError(f"Spark failed while {doing}: {(cause or text.strip().splitlines())[-1][:300]}")
+    causes = re.findall(r"Caused by: ([^\n]+)", text) or re.findall(r"^\w*(?:Error|Exception): [^\n]+", text, re.M)
+    sentence = causes[-1] if causes else (text.strip().splitlines() or ["no reason given"])[0]
+    return GrapevineError(f"Spark failed while {doing}: {sentence[:300]}")

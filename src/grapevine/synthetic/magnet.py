@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
 
 from grapevine.kernels.csr import Columns, Starts, from_pairs
 from grapevine.kernels.subscribe import subscribe_by_distance, subscribe_by_hierarchy, subscribe_by_mode
@@ -80,6 +79,8 @@ class MagnetSpatial(SubscriptionModel):
 
         Two random points of the unit square are within r ≤ 1 with probability πr² - 8r³/3 + r⁴/2.
         """
+        from scipy.optimize import brentq  # here, because it takes 0.3 s to import
+
         wanted = self.mean_subscriptions / (self.nodes - 1)
         return float(brentq(lambda r: math.pi * r**2 - 8 / 3 * r**3 + r**4 / 2 - wanted, 0.0, 1.0))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from grapevine.synthetic.base import zipf
 
@@ -23,6 +22,8 @@ def weights(law: str, topics: int, *, exponent: float, head_share: float) -> NDA
 
 def exponential_decay(topics: int, head_share: float) -> float:
     """c such that weights e^(-c·rank) give the 10 % most popular topics `head_share` of all choices (NYSE: 0.55)."""
+    from scipy.optimize import brentq  # here, because it takes 0.3 s to import
+
     head = round(HEAD * topics)
 
     def excess(c: float) -> float:

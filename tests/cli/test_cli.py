@@ -1,0 +1,108 @@
+"""The command as a user meets it: a process of its own, its exit code and what it prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from grapevine import __version__
+from grapevine.pipeline.formats import FORMATS
+from grapevine.synthetic import MODELS
+
+GRAPEVINE = str(Path(sys.executable).parent / "grapevine")
+
+
+def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+    return subprocess.run(
+        [GRAPEVINE, *arguments], capture_output=True, text=True, cwd=cwd, env=environment, check=False
+    )
+
+
+def test_it_knows_its_version() -> None:
+    assert run("--version").stdout == f"grapevine {__version__}\n"
+
+
+def test_help_teaches_formats_models_and_sections() -> None:
+    assert all(name in run("workload", "ingest", "--help").stdout for name in FORMATS)
+    assert all(name in run("workload", "generate", "--help").stdout for name in MODELS)
+    shown = run("workload", "generate", "vitis-high", "--help").stdout
+    assert "[Vitis §IV-A]" in shown
+    assert "5000" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (["workload", "ingest", "follows", "nowhere", "--out", "w"], 2, "nowhere: no such file or folder"),
+        (["workload", "ingest", "gossip", "README", "--out", "w"], 2, "choose one of follows, friends"),
+        (["workload", "generate", "vitis-high", "--buckets", "7", "--out", "w"], 2, "multiple of buckets=7"),
+        (["workload", "generate", "vitis-high", "--out", "taken"], 2, "--force"),
+        (["workload", "generate", "vitis-high", "--out", "taken/file/w"], 2, "cannot be written"),
+        (["workload", "generate", "vitis-high", "--out", "/proc/w"], 2, "cannot be written"),
+        (["workload", "generate", "vitis-high", "--conf", "x", "--out", "w"], 2, "spark.KEY=VALUE"),
+        (["workload", "profile", "taken"], 2, "not a complete workload"),
+        (["workload", "sample", "bfs", "taken", "--out", "w"], 2, "not a complete workload"),
+        (["workload", "generate", "--out", "w"], 2, ""),
+        (["nonsense"], 2, "No such command"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str], code: int, expected: str) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").write_text("")
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert expected in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["taken"]
+
+
+def test_from_raw_trace_to_picture(tmp_path: Path) -> None:
+    (tmp_path / "raw.csv").write_text("".join(f"u{i},u{i * 7 % 41}\n" for i in range(41)) + "broken\n")
+    ingested = json.loads(run("workload", "ingest", "follows", "raw.csv", "-o", "w", "--json", cwd=tmp_path).stdout)
+    assert ingested["tables"] == {"rejected": 1, "nodes": 40, "topics": 40, "subscriptions": 40}
+    profiled = run("workload", "profile", "w", cwd=tmp_path)
+    assert profiled.returncode == 0, profiled.stderr
+    assert "Subscriptions per subscriber" in profiled.stdout
+    assert sorted(p.name for p in (tmp_path / "w-profile").glob("profile.*")) == ["profile.png", "profile.svg"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["raw.csv", "w", "w-profile"], "no litter"
+
+
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_run_leaves_nothing_that_a_later_stage_would_read(tmp_path: Path, kill: signal.Signals) -> None:
+    command = [GRAPEVINE, "workload", "generate", "vitis-random", "--nodes", "2000000", "--out", "w"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while not any(tmp_path.glob(".w.partial-*/subscriptions")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, kill) if kill == signal.SIGKILL else process.send_signal(kill)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert not (tmp_path / "w").exists()
+    if kill == signal.SIGTERM:
+        assert list(tmp_path.iterdir()) == []
+    done = run("workload", "generate", "vitis-random", "--nodes", "100", "--out", "w", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["w"]
+
+
+def test_doctor_finds_everything_well() -> None:
+    done = run("doctor", "--json")
+    found = json.loads(done.stdout)
+    parts = [finding["part"] for finding in found["findings"]]
+    assert {"Python", "Java", "Cores", "Memory", "Data", "Spark"} <= set(parts)
+    assert done.returncode == 0
+
+
+def test_doctor_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPEVINE_DATA", "/nowhere")
+    assert "GRAPEVINE_DATA=/nowhere is not a folder" in run("doctor", "--no-spark").stdout

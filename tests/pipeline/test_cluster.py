@@ -1,0 +1,94 @@
+"""The same stages on a real standalone cluster and under spark-submit, from the pip package."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+
+from grapevine.pipeline.java import find_java, make_java_home
+
+pytestmark = pytest.mark.slow
+SPARK = Path(pyspark.__file__).parent
+GRAPEVINE = str(Path(sys.executable).parent / "grapevine")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    home = make_java_home(find_java(), tmp_path_factory.mktemp("java"))
+    own = {"JAVA_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK", "SPARK"))}
+    return inherited | own
+
+
+@pytest.fixture(scope="module")
+def master(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A master and two workers on loopback."""
+    folder = tmp_path_factory.mktemp("cluster")
+    port = free_port()
+    url = f"spark://127.0.0.1:{port}"
+    commands = [["master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(free_port())]]
+    size = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1500m"]
+    commands += [
+        ["worker.Worker", *size, "--webui-port", str(free_port()), "--work-dir", str(folder / worker), url]
+        for worker in ("w1", "w2")
+    ]
+    started = []
+    with (folder / "log").open("w") as log:
+        for command in commands:
+            line = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{command[0]}", *command[1:]]
+            started.append(subprocess.Popen(line, env=environment, cwd=folder, stdout=log, stderr=log))
+        deadline = time.monotonic() + 60
+        while (folder / "log").read_text().count("Registering worker") < 2:
+            assert time.monotonic() < deadline, (folder / "log").read_text()
+            time.sleep(0.2)
+        yield url
+    for process in started:
+        process.terminate()
+        process.wait(30)
+
+
+def rows(folder: Path) -> list[dict[str, int]]:
+    pairs = pq.read_table(folder / "subscriptions").sort_by([("node", "ascending"), ("topic", "ascending")])
+    return [dict(row) for row in pairs.to_pylist()]
+
+
+def test_a_stage_gives_the_same_rows_on_a_cluster_of_two_workers(master: str, tmp_path: Path) -> None:
+    raw = tmp_path / "raw.tsv"
+    raw.write_text("".join(f"{i % 97}\t{i * i % 89}\n" for i in range(2_000)))
+    for name, where in (("local", "local[1]"), ("cluster", master)):
+        for command in (
+            ["generate", "vitis-high", "--nodes", "500", "--out", str(tmp_path / f"g-{name}")],
+            ["ingest", "follows", str(raw), "--out", str(tmp_path / f"i-{name}")],
+        ):
+            subprocess.run([GRAPEVINE, "workload", *command, "--master", where, "--json"], check=True, cwd=tmp_path)
+    assert rows(tmp_path / "g-local") == rows(tmp_path / "g-cluster")
+    assert rows(tmp_path / "i-local") == rows(tmp_path / "i-cluster")
+
+
+def test_the_command_runs_under_spark_submit(environment: dict[str, str], tmp_path: Path) -> None:
+    line = [
+        str(SPARK / "bin" / "spark-submit"), "--master", "local[2]", "--driver-memory", "1g", GRAPEVINE_MAIN,
+        "workload", "generate", "vitis-low", "--nodes", "300", "--out", str(tmp_path / "w"), "--json",
+    ]  # fmt: skip
+    done = subprocess.run(line, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["tables"]["subscriptions"] == 15_000
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["w"]
+
+
+GRAPEVINE_MAIN = str(Path(__file__).resolve().parents[2] / "src" / "grapevine" / "__main__.py")

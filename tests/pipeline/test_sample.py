@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+
+from grapevine.model.errors import UsageError
+from grapevine.model.workload import Workload
+from grapevine.pipeline.generate import generate
+from grapevine.pipeline.ingest import ingest
+from grapevine.pipeline.sample import BfsSample, SubscriberSample, TopicSample, sample
+from grapevine.pipeline.stage import Stage
+from grapevine.synthetic.vitis import VitisRandom
+
+
+@pytest.fixture(scope="module")
+def social(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A scale-free directed graph of 400 users as follows."""
+    folder = tmp_path_factory.mktemp("social")
+    graph: nx.DiGraph[int] = nx.DiGraph(nx.scale_free_graph(400, seed=1))
+    text = "".join(f"user{a}\tuser{b}\n" for a, b in graph.edges if a != b)
+    (folder / "raw.tsv").write_text(text)
+    ingest(stage, "follows", [str(folder / "raw.tsv")], folder / "whole")
+    return folder / "whole"
+
+
+def relations(workload: Workload) -> set[tuple[str, str]]:
+    return {
+        (workload.node_names[n], workload.topic_names[t])
+        for n in range(workload.node_count)
+        for t in workload.topics_of(n)
+    }
+
+
+def test_a_bfs_sample_keeps_all_relations_among_its_users(stage: Stage, social: Path, tmp_path: Path) -> None:
+    manifest = sample(stage, social, tmp_path / "s", BfsSample(users=80, roots=3), seed=5)
+    whole, part = Workload.load(social), Workload.load(tmp_path / "s")
+    users = set(part.node_names)
+    assert len(users) == manifest.tables["nodes"] == 80
+    assert relations(part) == {(a, b) for a, b in relations(whole) if a in users and b in users}
+    publishers = [part.node_names[p] for p in part.publishers]
+    assert publishers == list(part.topic_names)
+
+
+def test_a_bfs_sample_follows_followees(stage: Stage, social: Path, tmp_path: Path) -> None:
+    """Vitis §IV-E: from the roots along who is followed; every user that is no root follows from a sampled one."""
+    sample(stage, social, tmp_path / "s", BfsSample(users=40, roots=1), seed=5)
+    graph = nx.DiGraph(relations(Workload.load(social)))
+    users = set(Workload.load(tmp_path / "s").node_names)
+    alone = [u for u in users if not any(a in users for a in graph.predecessors(u))]
+    roots = [r for r in users if set(nx.descendants(graph, r)) & users]
+    assert len(alone) <= len(roots) < len(users)
+
+
+def test_ks_distances_are_those_of_scipy(stage: Stage, social: Path, tmp_path: Path) -> None:
+    manifest = sample(stage, social, tmp_path / "s", BfsSample(users=80), seed=5)
+    whole, part = Workload.load(social), Workload.load(tmp_path / "s")
+    for name, degrees in (
+        ("ks_subscriptions", [w.node_topics.sizes() for w in (whole, part)]),
+        ("ks_subscribers", [w.topic_nodes.sizes() for w in (whole, part)]),
+    ):
+        used = [d[d > 0] for d in degrees]
+        assert manifest.counts[name] == pytest.approx(ks_2samp(used[0], used[1]).statistic)
+
+
+def test_a_topic_sample_keeps_all_subscribers_of_random_topics(stage: Stage, social: Path, tmp_path: Path) -> None:
+    """Magnet §4.5."""
+    sample(stage, social, tmp_path / "s", TopicSample(topics=20), seed=5)
+    whole, part = Workload.load(social), Workload.load(tmp_path / "s")
+    assert part.topic_count == 20
+    assert relations(part) == {(a, b) for a, b in relations(whole) if b in set(part.topic_names)}
+
+
+def test_a_subscriber_sample_takes_the_most_subscribed_of_the_universe(
+    stage: Stage, social: Path, tmp_path: Path
+) -> None:
+    """Rappel §6.1.2, on names: the same universe for the same seeds, its users' topics by popularity."""
+    sample(stage, social, tmp_path / "s", SubscriberSample(seed_topics=30, publishers=5), seed=5)
+    whole, part = relations(Workload.load(social)), relations(Workload.load(tmp_path / "s"))
+    kept = {b for _, b in part}
+    assert len(kept) == 5
+    subscribers = {topic: sum(b == topic for _, b in part) for topic in kept}
+    for topic, count in subscribers.items():
+        assert 0 < count <= sum(b == topic for _, b in whole)
+    assert part <= whole
+
+
+def test_the_same_seed_gives_the_same_sample_and_another_seed_another(
+    stage: Stage, social: Path, tmp_path: Path
+) -> None:
+    config = BfsSample(users=50, roots=2)
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        sample(stage, social, tmp_path / name, config, seed=seed)
+    a, b, c = (relations(Workload.load(tmp_path / name)) for name in "abc")
+    assert a == b != c
+
+
+def test_rates_and_names_come_along(stage: Stage, tmp_path: Path) -> None:
+    model = VitisRandom(nodes=200, topics=100, subscriptions_per_node=5, rate_exponent=1.0)
+    generate(stage, "vitis-random", model, tmp_path / "w")
+    sample(stage, tmp_path / "w", tmp_path / "s", TopicSample(topics=10))
+    whole, part = Workload.load(tmp_path / "w"), Workload.load(tmp_path / "s")
+    expected = {
+        name: rate for name, rate in zip(whole.topic_names, whole.rates, strict=True) if name in set(part.topic_names)
+    }
+    assert dict(zip(part.topic_names, part.rates, strict=True)) == expected
+    assert np.all(part.publishers == -1)
+
+
+def test_what_cannot_be_sampled_is_one_sentence(stage: Stage, social: Path, tmp_path: Path) -> None:
+    generate(stage, "vitis-random", VitisRandom(nodes=50), tmp_path / "w")
+    with pytest.raises(UsageError, match="needs topics that are users"):
+        sample(stage, tmp_path / "w", tmp_path / "s", BfsSample(users=10))
+    with pytest.raises(UsageError, match="the workload has only 400 users"):
+        sample(stage, social, tmp_path / "s", BfsSample(users=100_000))
+    with pytest.raises(UsageError, match="topics were asked for"):
+        sample(stage, social, tmp_path / "s", TopicSample(topics=100_000))
+    assert not (tmp_path / "s").exists()

@@ -1,0 +1,232 @@
+"""Every model against the section that defines it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grapevine.kernels.subscribe import place
+from grapevine.metrics.distributions import Histogram
+from grapevine.metrics.power_law import fit_power_law
+from grapevine.model.errors import UsageError
+from grapevine.model.workload import Workload
+from grapevine.synthetic import MODELS, generate
+from grapevine.synthetic.base import ChurnModel, SubscriptionModel, zipf
+from grapevine.synthetic.magnet import MagnetSpatial
+from grapevine.synthetic.popularity import weights
+from grapevine.synthetic.spidercast import SpiderCastChurn
+from tests import naive
+
+SPLITTABLE = [n for n, m in MODELS.items() if issubclass(m, SubscriptionModel) and not m.whole]
+SUBSCRIPTIONS = [n for n, m in MODELS.items() if issubclass(m, SubscriptionModel)]
+
+
+def topics_per_group(workload: Workload, size: int) -> list[list[int]]:
+    """For each node, how many topics it has in each group of `size` consecutive topics that it touches."""
+    rows = [np.unique(workload.topics_of(node) // size, return_counts=True)[1] for node in range(workload.node_count)]
+    return [row.tolist() for row in rows]
+
+
+@pytest.mark.parametrize("name", SPLITTABLE)
+@given(cut=st.integers(0, 300), seed=st.integers(0, 2**40))
+def test_a_nodes_topics_do_not_depend_on_the_range_it_is_made_in(name: str, cut: int, seed: int) -> None:
+    model = MODELS[name](nodes=300)
+    assert isinstance(model, SubscriptionModel)
+    starts, topics = model.subscriptions(seed, 0, 300)
+    left, right = model.subscriptions(seed, 0, cut), model.subscriptions(seed, cut, 300)
+    assert np.array_equal(topics, np.concatenate([left[1], right[1]]))
+    assert np.array_equal(np.diff(starts), np.concatenate([np.diff(left[0]), np.diff(right[0])]))
+
+
+@pytest.mark.parametrize("name", SUBSCRIPTIONS)
+def test_rows_are_distinct_ascending_topics_and_follow_the_seed(name: str) -> None:
+    small = {"nodes": 512} | ({"topics": 512} if name == "magnet-hierarchical" else {})
+    workload, again, other = (generate(name, seed=seed, **small) for seed in (5, 5, 6))
+    for node in range(workload.node_count):
+        row = workload.topics_of(node)
+        assert np.all(np.diff(row) > 0)
+        assert len(row) == 0 or 0 <= row[0] <= row[-1] < workload.topic_count
+    assert np.array_equal(workload.node_topics.columns, again.node_topics.columns)
+    assert not np.array_equal(workload.node_topics.columns, other.node_topics.columns)
+
+
+@pytest.mark.parametrize(
+    ("name", "buckets"), [("vitis-random", None), ("vitis-low", [10] * 5), ("vitis-high", [25] * 2)]
+)
+def test_vitis_patterns_take_their_topics_from_the_right_buckets(name: str, buckets: list[int] | None) -> None:
+    """Vitis §IV-A: 50 of 5,000; 10 from each of 5 of 100 buckets; 25 from each of 2. Popularity is uniform in all."""
+    workload = generate(name, nodes=5_000)
+    assert set(workload.node_topics.sizes()) == {50}
+    if buckets:
+        assert all(row == buckets for row in topics_per_group(workload, 50))
+    popularity = workload.topic_nodes.sizes()
+    assert popularity.mean() == 50
+    assert popularity.std() < 1.2 * 50**0.5  # as binomial sampling, not wider
+
+
+def test_spidercast_popularity_follows_rank() -> None:
+    """SpiderCast §3.1: with one subscription each, topic i is chosen with probability ∝ i^-α."""
+    workload = generate("spidercast", nodes=100_000, exponent=1.0, min_subscriptions=1, max_subscriptions=1)
+    expected = 100_000 * zipf(100, 1.0) / zipf(100, 1.0).sum()
+    assert np.all(np.abs(workload.topic_nodes.sizes() - expected) < 5 * expected**0.5)
+
+
+def test_nyse_gives_the_top_tenth_55_percent() -> None:
+    law = weights("exponential", 100, exponent=0.0, head_share=0.55)
+    assert law[:10].sum() / law.sum() == pytest.approx(0.55)
+    assert np.allclose(law[1:] / law[:-1], law[1] / law[0])
+
+
+def test_subscription_counts_are_uniform_between_min_and_max() -> None:
+    """SpiderCast §3.6: [10 : 30] has mean 20."""
+    sizes = generate("spidercast", nodes=20_000, max_subscriptions=30).node_topics.sizes()
+    assert (sizes.min(), sizes.max()) == (10, 30)
+    assert sizes.mean() == pytest.approx(20, abs=0.2)
+
+
+def test_omen_sizes_follow_a_power_law_between_10_and_90() -> None:
+    sizes = generate("omen", nodes=50_000).node_topics.sizes()
+    assert (sizes.min(), sizes.max()) == (10, 90)
+    law = np.arange(10, 91) ** -2.0
+    expected = 50_000 * law / law.sum()
+    assert np.all(np.abs(np.bincount(sizes)[10:] - expected) < 5 * expected**0.5)
+
+
+def test_magnet_modes_bound_where_topics_come_from() -> None:
+    """Magnet §4.2: b_p of b_n categories; popularity in a category falls with rank."""
+    workload = generate("magnet-modal", nodes=4_000, modes=50, modes_per_node=5)
+    touched = topics_per_group(workload, 20)
+    assert all(len(row) <= 5 and sum(row) == 50 for row in touched)
+    by_rank = workload.topic_nodes.sizes().reshape(50, 20).sum(axis=0)
+    assert np.all(np.diff(by_rank) < 0)
+
+
+def test_magnet_spatial_subscribes_to_who_is_near() -> None:
+    model = MagnetSpatial(nodes=400, mean_subscriptions=8)
+    x, y = place(3, 400)
+    starts, topics = model.subscriptions(3, 0, 400)
+    for node in range(400):
+        assert topics[starts[node] : starts[node + 1]].tolist() == naive.near(
+            x.tolist(), y.tolist(), node, model.radius
+        )
+
+
+@pytest.mark.parametrize("wanted", [8, 16, 32])
+def test_magnet_spatial_has_the_wanted_mean(wanted: int) -> None:
+    """Magnet §4.3: the radius is such that a node has t topics on average, also near the border."""
+    mean = generate("magnet-spatial", nodes=10_000, mean_subscriptions=float(wanted)).node_topics.sizes().mean()
+    assert mean == pytest.approx(wanted, rel=0.03)
+
+
+def test_magnet_hierarchy_reproduces_the_slope_of_fig_7() -> None:
+    """Magnet Fig. 7 (claim M5): popularity with exponent 1.68 at Z=16, initFrac=10 %, α0=2, λ=2."""
+    exponents = []
+    for seed in (1, 2, 3):
+        workload = generate("magnet-hierarchical", seed=seed)
+        assert workload.subscription_count == 2**14 * 16
+        assert workload.topic_nodes.sizes().min() > 0  # step a: all topics are populated
+        assert workload.node_topics.sizes().min() > 0  # every user has a home topic
+        fit = fit_power_law(Histogram.of(workload.topic_nodes.sizes()))
+        assert fit is not None
+        exponents.append(fit.exponent)
+    assert abs(np.mean(exponents) - 1.68) < 0.25
+
+
+def test_magnet_homophily_keeps_subscriptions_close_in_the_tree() -> None:
+    """Magnet §4.4 step b3: with a large λ new topics are siblings, so nodes hold both leaves of a pair."""
+
+    def share_with_sibling(homophily: float) -> float:
+        workload = generate("magnet-hierarchical", nodes=1_024, topics=1_024, homophily=homophily)
+        rows = [set(workload.topics_of(node).tolist()) for node in range(1_024)]
+        return float(np.mean([topic ^ 1 in row for row in rows for topic in row]))
+
+    assert share_with_sibling(2.0) > share_with_sibling(0.5) > share_with_sibling(0.0)
+
+
+def test_magnet_hierarchy_that_saturates_is_one_sentence() -> None:
+    with pytest.raises(UsageError, match="lower homophily"):
+        generate("magnet-hierarchical", nodes=64, topics=64, homophily=50.0)
+
+
+def test_rates_are_a_power_law_of_mean_one() -> None:
+    """Vitis §IV-D: at α = 3 almost all events are published on a single topic; at 0 all rates are equal."""
+    rates = generate("vitis-random", nodes=10, rate_exponent=3.0).rates
+    assert rates.mean() == pytest.approx(1)
+    assert rates.max() / rates.sum() == pytest.approx(1 / np.sum(np.arange(1, 5_001) ** -3.0))
+    assert set(generate("vitis-random", nodes=10).rates) == {1.0}
+
+
+def test_churn_is_exponential_with_four_fifths_online() -> None:
+    """SpiderCast §3.8: up for λ on average, down for λ/4, so 1,000 of 1,250 nodes are there at any time."""
+    model = SpiderCastChurn(nodes=1_250, mean_up_s=100, duration_s=1_000)
+    node, joined, left = model.sessions(1, 0, 1_250)
+    for at in (0.0, 200.0, 500.0, 999.0):
+        online = np.sum((joined <= at) & (np.isnan(left) | (left > at)))
+        assert 940 < online < 1_060
+    assert np.nanmax(left) < 1_000
+    gaps = [
+        later - earlier
+        for n in range(1_250)
+        for earlier, later in zip(left[node == n][:-1], joined[node == n][1:], strict=True)
+    ]
+    assert np.mean(gaps) == pytest.approx(25, rel=0.1)
+    assert np.std(gaps) == pytest.approx(25, rel=0.15)
+
+
+def test_correlation_makes_interests_cluster() -> None:
+    """The random pattern's common-interest graph is near-uniform; the high one's has strong communities."""
+
+    def clustering(name: str) -> float:
+        workload = generate(name, nodes=300)
+        graph: nx.Graph[int] = nx.Graph()
+        graph.add_nodes_from(range(300))
+        rows = [set(workload.topics_of(n).tolist()) for n in range(300)]
+        graph.add_edges_from((a, b) for a in range(300) for b in range(a) if len(rows[a] & rows[b]) >= 5)
+        return float(nx.average_clustering(graph))
+
+    assert clustering("vitis-high") > 0.3 > clustering("vitis-random")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "expected"),
+    [
+        ("vitis-low", {"topics": 4_999}, "multiple of buckets"),
+        ("vitis-high", {"buckets_per_node": 101}, "only 100 buckets"),
+        ("vitis-high", {"subscriptions_per_node": 51}, "multiple of buckets_per_node"),
+        ("vitis-high", {"subscriptions_per_node": 102}, "hold only 100 topics"),
+        ("vitis-random", {"nodes": 0}, "at least 1"),
+        ("spidercast", {"min_subscriptions": 20}, "more than max_subscriptions"),
+        ("spidercast", {"max_subscriptions": 101}, "only 100 topics"),
+        ("spidercast", {"popularity": "pareto"}, "choose one of zipf, exponential, uniform"),
+        (
+            "spidercast",
+            {"popularity": "exponential", "topics": 9, "min_subscriptions": 1, "max_subscriptions": 1},
+            "10",
+        ),
+        ("magnet-modal", {"modes": 7}, "multiple of modes"),
+        ("magnet-modal", {"modes_per_node": 11}, "only 10 modes"),
+        ("magnet-modal", {"modes": 50}, "hold only 20 topics"),
+        ("magnet-spatial", {"nodes": 10}, "less than 0.9"),
+        ("magnet-hierarchical", {"topics": 1_000}, "power of two"),
+        ("omen", {"max_subscriptions": 201}, "only 200 topics"),
+        ("vitis-random", {"colour": "red"}, "has no parameter colour"),
+        ("spidercast-churn", {}, "makes churn"),
+        ("nothing", {}, "choose one of vitis-random"),
+    ],
+)
+def test_impossible_parameters_are_one_sentence(name: str, wrong: dict[str, Any], expected: str) -> None:
+    with pytest.raises(UsageError, match=expected):
+        generate(name, **wrong)
+
+
+def test_every_parameter_says_where_it_comes_from() -> None:
+    for model in MODELS.values():
+        assert issubclass(model, SubscriptionModel | ChurnModel)
+        for field in dataclasses.fields(model):
+            assert field.metadata["source"], (model, field.name)
