@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from grapevine.cli.doctor import data_folder
-from grapevine.pipeline.session import SparkSettings, open_session
+from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 
 settings.register_profile("suite", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -19,9 +19,9 @@ settings.load_profile("suite")
 @pytest.fixture(scope="session")
 def stage() -> Iterator[Stage]:
     fast_start = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-    session = open_session(SparkSettings(master="local[2]", driver_memory="2g", conf=fast_start))
-    yield Stage(session, quiet=True)
-    session.stop()
+    working = Stage(SparkSettings(master="local[2]", driver_memory="2g", conf=fast_start), quiet=True)
+    yield working
+    working.spark.stop()
 
 
 @pytest.fixture(scope="session")

@@ -31,8 +31,9 @@ def test_it_knows_its_version() -> None:
 
 
 def test_help_teaches_formats_models_and_sections() -> None:
-    assert all(name in run("workload", "ingest", "--help").stdout for name in FORMATS)
-    assert all(name in run("workload", "generate", "--help").stdout for name in MODELS)
+    formats, models = (run("workload", command, "--help").stdout for command in ("ingest", "generate"))
+    assert all(name in formats for name in FORMATS)
+    assert all(name in models for name in MODELS)
     shown = run("workload", "generate", "vitis-high", "--help").stdout
     assert "[Vitis §IV-A]" in shown
     assert "5000" in shown

@@ -12,7 +12,7 @@ from grapevine.cli.console import MasterOption, out
 from grapevine.cli.workload import print_profile
 from grapevine.pipeline.generate import generate
 from grapevine.pipeline.profile import profile
-from grapevine.pipeline.session import SparkSettings, open_session
+from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic.vitis import VitisHigh, VitisLow, VitisRandom
 
@@ -30,7 +30,7 @@ def demo(
     from grapevine.report.profile_page import draw_profile  # here, because plotting takes 0.3 s to import
 
     models = {name: pattern(nodes=nodes) for name, pattern in PATTERNS.items()}
-    stage = Stage(open_session(SparkSettings.gather(master=master)))
+    stage = Stage(SparkSettings.gather(master=master))
     for name, model in models.items():
         generate(stage, f"vitis-{name}", model, folder / f"vitis-{name}", force=True)
     target = folder / "profile"

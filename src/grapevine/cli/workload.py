@@ -18,7 +18,6 @@ from grapevine.cli.console import (
     MemoryOption,
     OutOption,
     SeedOption,
-    one_line_errors,
     out,
     print_json,
     shown,
@@ -27,7 +26,6 @@ from grapevine.cli.console import (
 from grapevine.cli.from_config import add_config_command, option
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
-from grapevine.model.folder import refuse_unless_replaceable
 from grapevine.model.manifest import Manifest
 from grapevine.model.workload import read_table
 from grapevine.pipeline.formats import FORMATS
@@ -38,7 +36,7 @@ from grapevine.pipeline.profile import ProfileConfig
 from grapevine.pipeline.profile import profile as profile_stage
 from grapevine.pipeline.sample import BfsSample, SubscriberSample, TopicSample
 from grapevine.pipeline.sample import sample as sample_stage
-from grapevine.pipeline.session import SparkSettings, open_session
+from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
 
@@ -99,9 +97,7 @@ _LABELS = {
 
 
 def _stage(master: str | None, driver_memory: str | None, conf: list[str] | None, quiet: bool) -> Stage:
-    settings = SparkSettings.gather(master=master, driver_memory=driver_memory, conf=tuple(conf or ()))
-    with out.status("starting Spark") if not quiet and out.is_terminal else one_line_errors():
-        return Stage(open_session(settings), quiet=quiet)
+    return Stage(SparkSettings.gather(master=master, driver_memory=driver_memory, conf=tuple(conf or ())), quiet=quiet)
 
 
 def _print_workload(folder: Path, manifest: Manifest, json: bool) -> None:
@@ -137,7 +133,6 @@ def _run_generate(name: str) -> Callable[..., None]:
     def run(
         model: Any, *, out_: Path, seed: int, force: bool, json: bool, partitions: int | None, **spark: Any
     ) -> None:
-        refuse_unless_replaceable(out_, force=force)
         stage = _stage(**spark, quiet=json)
         manifest = generate_stage(stage, name, model, out_, seed=seed, partitions=partitions, force=force)
         _print_workload(out_, manifest, json)
@@ -146,7 +141,6 @@ def _run_generate(name: str) -> Callable[..., None]:
 
 
 def _run_sample(config: Any, *, source: Path, out_: Path, seed: int, force: bool, json: bool, **spark: Any) -> None:
-    refuse_unless_replaceable(out_, force=force)
     if out_.absolute() == source.absolute():
         raise UsageError(f"{out_}: is the workload to sample; choose another --out")
     manifest = sample_stage(_stage(**spark, quiet=json), source, out_, config, seed=seed, force=force)
@@ -156,7 +150,6 @@ def _run_sample(config: Any, *, source: Path, out_: Path, seed: int, force: bool
 def _run_ingest(
     config: IngestConfig, *, format: str, files: list[str], out_: Path, force: bool, json: bool, **spark: Any
 ) -> None:
-    refuse_unless_replaceable(out_, force=force)
     manifest = ingest_stage(_stage(**spark, quiet=json), format, files, out_, config, force=force)
     _print_workload(out_, manifest, json)
 
@@ -168,7 +161,6 @@ def _run_profile(
 
     first = folders[0].absolute()
     target = out_ or first.with_name(first.name + "-profile")
-    refuse_unless_replaceable(target, force=force)
     profile_stage(_stage(**spark, quiet=json), folders, target, config, seed=seed, force=force)
     pictures = draw_profile(target)
     if json:

@@ -19,7 +19,7 @@ def new_folder(target: Path, *, force: bool) -> Iterator[Path]:
     A killed process leaves at most a hidden `.NAME.partial-PID`, which nothing reads and the next run removes.
     """
     target = Path(target).absolute()
-    refuse_unless_replaceable(target, force=force)
+    _refuse_unless_replaceable(target, force=force)
     partial = target.parent / f".{target.name}.partial-{os.getpid()}"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -34,7 +34,7 @@ def new_folder(target: Path, *, force: bool) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def refuse_unless_replaceable(target: Path, *, force: bool) -> None:
+def _refuse_unless_replaceable(target: Path, *, force: bool) -> None:
     """Complain about an existing target before any work is done; `force` replaces only what Grapevine wrote."""
     if "://" in str(target) or ":/" in str(target):
         raise UsageError(f"{target}: outputs go to a local or shared file system, not to a URL; give a path")

@@ -50,6 +50,17 @@ def progress(spark: SparkSession, label: str, *, quiet: bool = False) -> Iterato
             poller.join()
 
 
+@contextmanager
+def waiting(label: str, *, quiet: bool = False) -> Iterator[None]:
+    """A spinner for what has no countable parts; nothing on a pipe."""
+    console = Console(file=sys.stderr)
+    if quiet or not console.is_terminal:
+        yield
+        return
+    with console.status(label):
+        yield
+
+
 def _follow(tracker: StatusTracker, group: str, bar: Progress, line: TaskID, stop: threading.Event) -> None:
     while not stop.wait(POLL_S):
         done, known = _tasks(tracker, group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,21 +19,32 @@ from pyspark.sql.types import StructType
 
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.tables import Table
-from grapevine.pipeline.progress import progress
+from grapevine.pipeline.progress import progress, waiting
+from grapevine.pipeline.session import SparkSettings, open_session
 
 
-@dataclass(frozen=True, slots=True)
 class Stage:
-    """A running stage: its session, and whether to show progress."""
+    """A stage at work: its Spark session, and whether to show progress.
 
-    spark: SparkSession
-    quiet: bool = False
+    The session opens when it is first needed, so that mistakes are found before anybody waits for Spark.
+    """
+
+    def __init__(self, settings: SparkSettings | None = None, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self._settings = settings
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        """The session."""
+        with waiting("starting Spark", quiet=self.quiet):
+            return open_session(self._settings)
 
     @contextmanager
     def step(self, label: str) -> Iterator[None]:
         """One visible step; what Spark throws inside becomes one sentence."""
+        spark = self.spark
         try:
-            with progress(self.spark, label, quiet=self.quiet):
+            with progress(spark, label, quiet=self.quiet):
                 yield
         except (Py4JJavaError, PySparkException) as error:
             raise explain(error, label) from None
