@@ -39,3 +39,9 @@ def test_what_is_no_power_law_has_no_exponent() -> None:
     assert fit_power_law(Histogram.of([50] * 5_000)) is None
     assert fit_power_law(Histogram.of(np.random.default_rng(1).binomial(5_000, 0.01, 5_000))) is None
     assert fit_power_law(Histogram.of([0, 0])) is None
+
+
+def test_a_small_sample_keeps_its_only_tail() -> None:
+    fit = fit_power_law(Histogram(np.array([1, 2, 3, 4]), np.array([900, 30, 10, 5])))
+    assert fit is not None
+    assert fit.tail_start == 1

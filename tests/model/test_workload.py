@@ -1,7 +1,9 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grapevine.model.errors import UsageError
 from grapevine.model.workload import Workload
 
 pairs = st.sets(st.tuples(st.integers(0, 19), st.integers(0, 9)), max_size=100)
@@ -25,3 +27,9 @@ def test_it_says_what_it_is() -> None:
     assert repr(workload) == "Workload('tiny': 3 nodes, 1 topics, 2 subscriptions)"
     assert len(set(workload.node_ids)) == 3
     assert list(workload.node_names) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(("nodes", "topics"), [([3], [0]), ([-1], [0]), ([0], [1])])
+def test_numbers_out_of_range_are_refused(nodes: list[int], topics: list[int]) -> None:
+    with pytest.raises(UsageError, match="need to lie between"):
+        Workload.from_pairs(nodes, topics, node_count=3, topic_count=1)

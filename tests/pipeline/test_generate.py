@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,7 +16,7 @@ from grapevine.synthetic.base import SubscriptionModel
 SMALL = {"nodes": 600}
 
 
-def small(name: str) -> dict[str, int]:
+def small(name: str) -> dict[str, Any]:
     return SMALL | ({"topics": 512} if name == "magnet-hierarchical" else {})
 
 
@@ -38,11 +39,13 @@ def test_rows_do_not_depend_on_the_number_of_partitions(
 
 @pytest.mark.parametrize("name", ["vitis-high", "magnet-spatial", "magnet-hierarchical"])
 def test_what_spark_stores_is_what_python_generates(stage: Stage, tmp_path: Path, name: str) -> None:
-    manifest = generate(stage, name, MODELS[name](**small(name)), tmp_path / "w", seed=2)
-    loaded, direct = Workload.load(tmp_path / "w"), synthetic.generate(name, seed=2, **small(name))
+    parameters = small(name) | {"rate_exponent": 1.0}
+    manifest = generate(stage, name, MODELS[name](**parameters), tmp_path / "w", seed=2)
+    loaded, direct = Workload.load(tmp_path / "w"), synthetic.generate(name, seed=2, **parameters)
     assert np.array_equal(loaded.node_topics.columns, direct.node_topics.columns)
     assert np.array_equal(loaded.node_topics.starts, direct.node_topics.starts)
     assert np.array_equal(loaded.publishers, direct.publishers)
+    assert np.array_equal(loaded.rates, direct.rates)
     assert list(loaded.topic_names) == list(direct.topic_names)
     assert manifest.seed == 2
     assert manifest.config["model"] == name

@@ -93,5 +93,7 @@ def test_a_workload_without_subscriptions_cannot_be_profiled(stage: Stage, tmp_p
     generate(stage, "spidercast-churn", MODELS["spidercast-churn"](nodes=20), tmp_path / "churn")
     with pytest.raises(UsageError, match="no subscriptions"):
         profile(stage, [tmp_path / "churn"], tmp_path / "p")
+    with pytest.raises(UsageError, match="given twice"):
+        profile(stage, [tmp_path / "churn", tmp_path / "churn"], tmp_path / "p")
     with pytest.raises(UsageError, match="no such folder"):
         profile(stage, [tmp_path / "nowhere"], tmp_path / "p")

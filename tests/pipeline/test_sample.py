@@ -14,6 +14,7 @@ from grapevine.pipeline.ingest import ingest
 from grapevine.pipeline.sample import BfsSample, SubscriberSample, TopicSample, sample
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic.vitis import VitisRandom
+from tests import naive
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +47,15 @@ def test_a_bfs_sample_keeps_all_relations_among_its_users(stage: Stage, social: 
 
 
 def test_a_bfs_sample_follows_followees(stage: Stage, social: Path, tmp_path: Path) -> None:
-    """Vitis §IV-E: from the roots along who is followed; every user that is no root follows from a sampled one."""
-    sample(stage, social, tmp_path / "s", BfsSample(users=40, roots=1), seed=5)
-    graph = nx.DiGraph(relations(Workload.load(social)))
-    users = set(Workload.load(tmp_path / "s").node_names)
-    alone = [u for u in users if not any(a in users for a in graph.predecessors(u))]
-    roots = [r for r in users if set(nx.descendants(graph, r)) & users]
-    assert len(alone) <= len(roots) < len(users)
+    """Vitis §IV-E: from random roots along who is followed. The roots are those subscribers whose hash comes first."""
+    sample(stage, social, tmp_path / "s", BfsSample(users=40, roots=2), seed=5)
+    workload, users = Workload.load(social), set(Workload.load(tmp_path / "s").node_names)
+    subscribers = [n for n in range(workload.node_count) if len(workload.topics_of(n))]
+    by_hash = sorted(subscribers, key=lambda n: naive.draw(5, 201, n, 0))
+    names = workload.node_names
+    followed = [[int(workload.publishers[t]) for t in workload.topics_of(n)] for n in range(workload.node_count)]
+    rank = [naive.draw(5, 202, n, 0) for n in range(workload.node_count)]
+    assert users == {names[n] for n in naive.breadth_first(followed, rank, by_hash, 2, 40)}
 
 
 def test_ks_distances_are_those_of_scipy(stage: Stage, social: Path, tmp_path: Path) -> None:
@@ -77,15 +80,19 @@ def test_a_topic_sample_keeps_all_subscribers_of_random_topics(stage: Stage, soc
 def test_a_subscriber_sample_takes_the_most_subscribed_of_the_universe(
     stage: Stage, social: Path, tmp_path: Path
 ) -> None:
-    """Rappel §6.1.2, on names: the same universe for the same seeds, its users' topics by popularity."""
+    """Rappel §6.1.2: random seeds → all their subscribers → the X most subscribed of these users' own topics."""
     sample(stage, social, tmp_path / "s", SubscriberSample(seed_topics=30, publishers=5), seed=5)
-    whole, part = relations(Workload.load(social)), relations(Workload.load(tmp_path / "s"))
-    kept = {b for _, b in part}
-    assert len(kept) == 5
-    subscribers = {topic: sum(b == topic for _, b in part) for topic in kept}
-    for topic, count in subscribers.items():
-        assert 0 < count <= sum(b == topic for _, b in whole)
-    assert part <= whole
+    whole = Workload.load(social)
+    seeds = sorted(range(whole.topic_count), key=lambda t: naive.draw(5, 203, t, 0))[:30]
+    universe = {int(n) for t in seeds for n in whole.subscribers_of(t)}
+    popular = sorted(
+        (t for t in range(whole.topic_count) if int(whole.publishers[t]) in universe),
+        key=lambda t: (-len(universe & set(whole.subscribers_of(t).tolist())), t),
+    )[:5]
+    expected = {
+        (whole.node_names[n], whole.topic_names[t]) for t in popular for n in whole.subscribers_of(t) if n in universe
+    }
+    assert relations(Workload.load(tmp_path / "s")) == expected
 
 
 def test_the_same_seed_gives_the_same_sample_and_another_seed_another(
@@ -108,6 +115,7 @@ def test_rates_and_names_come_along(stage: Stage, tmp_path: Path) -> None:
     }
     assert dict(zip(part.topic_names, part.rates, strict=True)) == expected
     assert np.all(part.publishers == -1)
+    assert len(set(part.rates)) == 10
 
 
 def test_what_cannot_be_sampled_is_one_sentence(stage: Stage, social: Path, tmp_path: Path) -> None:
@@ -116,6 +124,10 @@ def test_what_cannot_be_sampled_is_one_sentence(stage: Stage, social: Path, tmp_
         sample(stage, tmp_path / "w", tmp_path / "s", BfsSample(users=10))
     with pytest.raises(UsageError, match="the workload has only 400 users"):
         sample(stage, social, tmp_path / "s", BfsSample(users=100_000))
+    with pytest.raises(UsageError, match="kept no subscription"):
+        sample(stage, social, tmp_path / "s", BfsSample(users=1))
+    with pytest.raises(UsageError, match="is the workload to sample"):
+        sample(stage, social, social.parent / "." / social.name, BfsSample(users=10), force=True)
     with pytest.raises(UsageError, match="topics were asked for"):
         sample(stage, social, tmp_path / "s", TopicSample(topics=100_000))
     assert not (tmp_path / "s").exists()

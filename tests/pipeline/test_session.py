@@ -65,9 +65,21 @@ def test_flags_win_over_environment_over_file(tmp_path: Path) -> None:
     assert (flagged.master, flagged.driver_memory, flagged.conf["spark.a.b"]) == ("local[3]", "2g", "4")
 
 
+def test_under_spark_submit_only_flags_overrule_what_was_submitted(tmp_path: Path) -> None:
+    (tmp_path / "grapevine.toml").write_text('[spark]\nmaster = "local[1]"\n')
+    environment = {"PYSPARK_GATEWAY_PORT": "1", "GRAPEVINE_MASTER": "local[2]"}
+    assert SparkSettings.gather(environment=environment, folder=tmp_path).master is None
+    assert SparkSettings.gather(master="local[3]", environment=environment, folder=tmp_path).master == "local[3]"
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
-    [("[spark", "not valid TOML"), ("[spark]\nmastr = 'x'", "no key mastr; it has conf, driver_memory, master")],
+    [
+        ("[spark", "not valid TOML"),
+        ("spark = 3", "are tables"),
+        ("[spark]\nconf = 'x'", "are tables"),
+        ("[spark]\nmastr = 'x'", "no key mastr; it has conf, driver_memory, master"),
+    ],
 )
 def test_a_wrong_settings_file_is_one_sentence(tmp_path: Path, content: str, expected: str) -> None:
     (tmp_path / "grapevine.toml").write_text(content)

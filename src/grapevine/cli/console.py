@@ -23,7 +23,7 @@ err = Console(stderr=True, highlight=False)
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="New folder for the result.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the folder if Grapevine wrote it.")]
 SeedOption = Annotated[
-    int, typer.Option("--seed", min=0, help="Seed: the same seed gives the same rows, on any machine.")
+    int, typer.Option("--seed", min=0, max=2**63 - 1, help="Seed: the same seed gives the same rows, on any machine.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, and no progress.")]
 MasterOption = Annotated[
@@ -45,7 +45,7 @@ def one_line_errors() -> Iterator[None]:
     except GrapevineError as error:
         err.print(f"[bold red]failed[/]: {_plain(error)}", soft_wrap=True)
         raise SystemExit(1) from None
-    except KeyboardInterrupt:
+    except Stopped:
         err.print("stopped; nothing was written")
         raise SystemExit(130) from None
 
@@ -54,12 +54,19 @@ def _plain(error: Exception) -> str:
     return str(error).replace("[", r"\[")
 
 
-def stop_on_terminate() -> None:
-    """Let SIGTERM unwind like Ctrl-C does, so that half-written folders are removed."""
+class Stopped(BaseException):
+    """Ctrl-C or SIGTERM. Not KeyboardInterrupt, which other libraries catch and print in ways of their own."""
+
+
+def stop_on_signals() -> None:
+    """Let Ctrl-C and SIGTERM unwind, so that half-written folders are removed."""
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        for again in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(again, signal.SIG_IGN)  # nothing may interrupt the cleaning up
+        raise Stopped
 
+    signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
 
 

@@ -27,14 +27,13 @@ def demo(
     master: MasterOption = None,
 ) -> None:
     """Generate the three subscription patterns of Vitis §IV-A and show how differently interests overlap in them."""
-    from grapevine.report.profile_page import draw_profile  # here, because plotting takes 0.3 s to import
+    from grapevine.report.profile_page import FILES, draw_profile  # here, because plotting takes 0.3 s to import
 
     models = {name: pattern(nodes=nodes) for name, pattern in PATTERNS.items()}
     stage = Stage(SparkSettings.gather(master=master))
     for name, model in models.items():
         generate(stage, f"vitis-{name}", model, folder / f"vitis-{name}", force=True)
     target = folder / "profile"
-    profile(stage, [folder / f"vitis-{name}" for name in models], target, force=True)
-    picture, _ = draw_profile(target)
+    profile(stage, [folder / f"vitis-{name}" for name in models], target, force=True, finish=draw_profile)
     print_profile(target)
-    out.print(f"\nThe picture: [bold]{escape(str(picture))}[/]    Next: grapevine workload --help")
+    out.print(f"\nThe picture: [bold]{escape(str(target / FILES[0]))}[/]    Next: grapevine workload --help")

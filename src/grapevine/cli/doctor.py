@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
+from rich.markup import escape
 
 from grapevine import __version__
 from grapevine.cli.console import JsonOption, out, print_json, table
@@ -62,7 +63,9 @@ def _print(findings: list[Finding]) -> None:
         column.justify = "left"
     for finding in findings:
         mark = "[yellow]![/]" if finding.cure else "[green]✓[/]"
-        shown.add_row(mark, finding.part, finding.found + (f"\n[yellow]{finding.cure}[/]" if finding.cure else ""))
+        shown.add_row(
+            mark, finding.part, escape(finding.found) + (f"\n[yellow]{escape(finding.cure)}[/]" if finding.cure else "")
+        )
     out.print(shown)
 
 

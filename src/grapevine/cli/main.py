@@ -8,7 +8,7 @@ import typer
 
 from grapevine import __version__
 from grapevine.cli import demo, doctor, workload
-from grapevine.cli.console import one_line_errors, stop_on_terminate
+from grapevine.cli.console import one_line_errors, stop_on_signals
 
 app = typer.Typer(
     name="grapevine",
@@ -41,6 +41,6 @@ def options(
 
 def main() -> None:
     """Run the command; foreseen errors become one line and an exit code."""
-    stop_on_terminate()
+    stop_on_signals()
     with one_line_errors():
         app()

@@ -25,7 +25,6 @@ from grapevine.cli.console import (
 )
 from grapevine.cli.from_config import add_config_command, option
 from grapevine.model import tables
-from grapevine.model.errors import UsageError
 from grapevine.model.manifest import Manifest
 from grapevine.model.workload import read_table
 from grapevine.pipeline.formats import FORMATS
@@ -91,7 +90,7 @@ _LABELS = {
     "tail_start": "  tail starts at",
     "tail_share": "  share in the tail",
     "fit_distance": "  KS distance of the fit",
-    "whole_exponent": "exponent fitted from degree 1",
+    "whole_exponent": "exponent fitted to all degrees",
     "whole_fit_distance": "  KS distance of that fit",
 }
 
@@ -104,7 +103,7 @@ def _print_workload(folder: Path, manifest: Manifest, json: bool) -> None:
     if json:
         print_json({"folder": str(folder), **dataclasses.asdict(manifest)})
         return
-    made = table(str(folder), "", "")
+    made = table(escape(str(folder)), "", "")
     made.show_header = False
     for name, rows in manifest.tables.items():
         made.add_row(name, shown(rows))
@@ -141,8 +140,6 @@ def _run_generate(name: str) -> Callable[..., None]:
 
 
 def _run_sample(config: Any, *, source: Path, out_: Path, seed: int, force: bool, json: bool, **spark: Any) -> None:
-    if out_.absolute() == source.absolute():
-        raise UsageError(f"{out_}: is the workload to sample; choose another --out")
     manifest = sample_stage(_stage(**spark, quiet=json), source, out_, config, seed=seed, force=force)
     _print_workload(out_, manifest, json)
 
@@ -157,12 +154,12 @@ def _run_ingest(
 def _run_profile(
     config: ProfileConfig, *, folders: list[Path], out_: Path | None, seed: int, force: bool, json: bool, **spark: Any
 ) -> None:
-    from grapevine.report.profile_page import draw_profile  # here, because plotting takes 0.3 s to import
+    from grapevine.report.profile_page import FILES, draw_profile  # here, because plotting takes 0.3 s to import
 
     first = folders[0].absolute()
     target = out_ or first.with_name(first.name + "-profile")
-    profile_stage(_stage(**spark, quiet=json), folders, target, config, seed=seed, force=force)
-    pictures = draw_profile(target)
+    profile_stage(_stage(**spark, quiet=json), folders, target, config, seed=seed, force=force, finish=draw_profile)
+    pictures = [target / name for name in FILES]
     if json:
         content = {
             t.name: read_table(target, t).to_pylist() for t in tables.PROFILE_TABLES if t is not tables.DEGREE_CCDF

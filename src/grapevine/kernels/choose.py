@@ -56,7 +56,7 @@ def choose_weighted(
         return
     rings = np.full(len(weights), np.inf)
     for item in range(len(weights)):
-        if marks[item] != stamp:
+        if marks[item] != stamp and weights[item] > 0.0:
             rings[item] = -np.log(1.0 - unit(absorb(state, draws + item))) / weights[item]
     order = np.argsort(rings)
     for i in range(count - taken):

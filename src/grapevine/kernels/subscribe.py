@@ -132,8 +132,8 @@ def subscribe_by_hierarchy(
 ) -> tuple[Columns, Columns]:
     """Pairs (node, topic) in the order in which they arise; fewer than `total` when nothing new is to be had.
 
-    The first `initial` are at random: one for each topic while they last, to each node in turn, then topics by
-    popularity and nodes uniformly. All others copy: a random pair (which is a topic by its popularity and one of
+    The first `initial` are at random: one for each topic (where there are enough), then topics by popularity; one for
+    each node, then nodes uniformly. All others copy: a random pair (which is a topic by its popularity and one of
     its subscribers) leads its node to a topic some levels up and down the binary tree.
     """
     topics = len(topic_order)
@@ -146,11 +146,9 @@ def subscribe_by_hierarchy(
     while found < total and step < 1000 * total:
         if found < initial:
             state = absorb(stream(seed, INITIAL, 0), step)
-            if step < topics:
-                topic, node = topic_order[step], node_order[step % nodes]
-            else:
-                topic = topic_order[pick(state, 0, topic_cumulative)]
-                node = np.int32(below(absorb(state, 1), nodes))
+            everywhere = initial >= topics and step < topics
+            topic = topic_order[step if everywhere else pick(state, 0, topic_cumulative)]
+            node = node_order[step] if step < nodes else np.int32(below(absorb(state, 1), nodes))
         else:
             state = absorb(stream(seed, GROWTH, 0), step)
             pair = below(absorb(state, 0), found)

@@ -36,7 +36,7 @@ def fit_power_law(histogram: Histogram, tail_start: int | None = None) -> PowerL
     if tail_start is not None:
         return _inside(_fit_from(data, int(np.searchsorted(data.values, tail_start)), histogram.total))
     large_enough = np.cumsum(data.counts[::-1])[::-1] >= SMALLEST_TAIL
-    starts = np.flatnonzero(large_enough)[:-1] if len(data.values) else np.empty(0, np.int64)
+    starts = np.flatnonzero(large_enough)
     if len(starts) > CANDIDATES:
         starts = starts[np.linspace(0, len(starts) - 1, CANDIDATES).astype(np.int64)]
     fits = [fit for start in starts if (fit := _fit_from(data, int(start), histogram.total)) is not None]

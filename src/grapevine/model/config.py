@@ -18,6 +18,14 @@ from typing import Any
 
 from grapevine.model.errors import UsageError
 
+MAX_COUNT = 2**31 - 1  # dense numbers are 32-bit
+
+
+def check_seed(seed: int) -> None:
+    """Seeds are words of the counter hash."""
+    if not 0 <= seed < 2**63:
+        raise UsageError(f"seed={seed}: needs to lie between 0 and 2**63 - 1")
+
 
 def parameter(
     default: Any,

@@ -1,4 +1,4 @@
-"""Two errors, one base. Each message is one sentence: what was given, what is allowed, what to do."""
+"""Errors with one base. Each message is one sentence: what was given, what is allowed, what to do."""
 
 
 class GrapevineError(Exception):
@@ -7,7 +7,3 @@ class GrapevineError(Exception):
 
 class UsageError(GrapevineError):
     """The caller erred: a wrong path, parameter or input. The command line exits with 2."""
-
-
-class PeerError(GrapevineError):
-    """A remote peer erred: counted and dropped, never fatal to the node that notices."""

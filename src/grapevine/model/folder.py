@@ -2,68 +2,94 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from grapevine.model.errors import UsageError
-from grapevine.model.manifest import FILE_NAME
+from grapevine.model.manifest import read_manifest
+
+_active: set[Path] = set()  # what this process is writing right now
 
 
 @contextmanager
-def new_folder(target: Path, *, force: bool) -> Iterator[Path]:
-    """Yield a folder to write into; it becomes `target` when the block ends well and vanishes when it does not.
+def new_folder(target: Path, *, kind: str, force: bool) -> Iterator[Path]:
+    """Yield a folder to write a `kind` into; it becomes `target` when the block ends well, and vanishes otherwise.
 
-    A killed process leaves at most a hidden `.NAME.partial-PID`, which nothing reads and the next run removes.
+    A killed process leaves at most hidden `.NAME.partial-PID-…`, which nothing reads and the next run removes.
     """
-    target = Path(target).absolute()
-    _refuse_unless_replaceable(target, force=force)
-    partial = target.parent / f".{target.name}.partial-{os.getpid()}"
+    if "://" in str(target) or ":/" in str(target):
+        raise UsageError(f"{target}: outputs go to a local or shared file system, not to a URL; give a path")
+    target = Path(target).resolve()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _remove_leftovers(target)
-        partial.mkdir()
+        _clear_leftovers(target)
+        _refuse_unless_replaceable(target, kind, force=force)
+        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-{os.getpid()}-", dir=target.parent))
+        partial.chmod(0o755)
     except OSError as error:
         raise UsageError(f"{target}: cannot be written ({error.strerror}); choose another --out") from None
+    _active.add(partial)
     try:
         yield partial
         _swap(partial, target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        _active.discard(partial)
 
 
-def _refuse_unless_replaceable(target: Path, *, force: bool) -> None:
-    """Complain about an existing target before any work is done; `force` replaces only what Grapevine wrote."""
-    if "://" in str(target) or ":/" in str(target):
-        raise UsageError(f"{target}: outputs go to a local or shared file system, not to a URL; give a path")
+def _refuse_unless_replaceable(target: Path, kind: str, *, force: bool) -> None:
+    """`force` replaces only what Grapevine wrote, and only by the same kind of thing."""
     if not target.exists():
         return
     if not target.is_dir():
         raise UsageError(f"{target}: is a file; choose another --out")
-    ours = (target / FILE_NAME).is_file() or not any(target.iterdir())
-    if force and not ours:
-        raise UsageError(f"{target}: exists and was not written by Grapevine, so --force leaves it alone")
     if not force:
         raise UsageError(f"{target}: exists already; choose another --out or replace it with --force")
+    if any(target.iterdir()):
+        try:
+            read_manifest(target, kind)
+        except UsageError as error:
+            raise UsageError(f"--force replaces only a {kind} that Grapevine wrote; {error}") from None
 
 
 def _swap(partial: Path, target: Path) -> None:
     if not target.exists():
         partial.rename(target)
         return
-    old = target.parent / f".{target.name}.replaced-{os.getpid()}"
+    old = Path(f"{partial}".replace(f".{target.name}.partial-", f".{target.name}.replaced-"))
     target.rename(old)
-    partial.rename(target)
-    shutil.rmtree(old)
+    try:
+        partial.rename(target)
+    except BaseException:
+        if not target.exists():
+            old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
-def _remove_leftovers(target: Path) -> None:
-    for leftover in [
-        *target.parent.glob(f".{target.name}.partial-*"),
-        *target.parent.glob(f".{target.name}.replaced-*"),
-    ]:
-        pid = leftover.name.rpartition("-")[2]
-        if pid.isdigit() and not Path(f"/proc/{pid}").exists():
-            shutil.rmtree(leftover, ignore_errors=True)
+def _clear_leftovers(target: Path) -> None:
+    """Remove what killed runs left; bring back a folder that was moved away but not yet replaced."""
+    for kind in ("replaced", "partial"):
+        for name in target.parent.glob(f".{glob.escape(target.name)}.{kind}-*"):
+            pid = name.name.split(f".{kind}-", 1)[1].split("-")[0]
+            if name in _active or not pid.isdigit() or (int(pid) != os.getpid() and _alive(int(pid))):
+                continue
+            if kind == "replaced" and not target.exists():
+                name.rename(target)
+            else:
+                shutil.rmtree(name, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # another user's
+    return True

@@ -29,7 +29,7 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         """Store in the folder; the caller has written the tables before."""
-        (folder / FILE_NAME).write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
+        (folder / FILE_NAME).write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def read_manifest(folder: Path, kind: str) -> Manifest:

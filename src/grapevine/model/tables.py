@@ -50,12 +50,21 @@ NODES = Table(
 
 TOPICS = Table(
     "topics",
-    "Every topic with at least one subscriber, numbered 0 … topics-1 in the order of their names.",
+    "Topics, numbered 0 … topics-1 in the order of their names. In traces and samples each has a subscriber.",
     (
         Column("topic", _int, "dense number"),
         Column("name", _text, "name in the source trace"),
-        Column("rate", _real, "publication rate: events per day for timed traces, relative weight (mean 1) otherwise"),
-        Column("publisher", _int, "the node that publishes it, where the trace says so (follows, friends)", True),
+        Column(
+            "rate",
+            _real,
+            "publication rate: events per day for timed traces, otherwise relative (mean 1 before sampling)",
+        ),
+        Column(
+            "publisher",
+            _int,
+            "the node that publishes it, where that is known (follows, friends, magnet-spatial)",
+            True,
+        ),
     ),
 )
 
@@ -79,7 +88,7 @@ LATENCY = Table(
     "latency",
     "Measured round-trip times between ordered pairs of nodes.",
     (
-        Column("slice", _int, "number of the input file: a time slice when there are several"),
+        Column("slice", _int, "time slice: the number of the input file for matrices, 0 for pair lists"),
         Column("source", _int, "node that measured"),
         Column("target", _int, "node that answered"),
         Column("rtt_ms", _real, "round-trip time, milliseconds"),
@@ -120,7 +129,7 @@ DEGREE_STATISTICS = Table(
         Column(
             "whole_exponent",
             _real,
-            "exponent when the whole distribution is fitted, from degree 1 (Vitis Fig. 8)",
+            "exponent when the whole distribution is fitted, from its smallest degree",
             True,
         ),
         Column("whole_fit_distance", _real, "Kolmogorov–Smirnov distance of that fit", True),
@@ -148,7 +157,7 @@ INTEREST_COVERAGE = Table(
         Column("complete", _real, "share of sampled subscribers whose k friends cover all their topics"),
         Column("complete_coverable", _real, "the same, not counting topics that have no other subscriber"),
         Column("mean_coverage", _real, "mean share of topics covered"),
-        Column("sampled", _long, "subscribers in the sample (at least five subscriptions each)"),
+        Column("sampled", _long, "subscribers in the sample (of at least `least_subscriptions` each)"),
     ),
 )
 

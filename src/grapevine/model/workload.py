@@ -86,8 +86,8 @@ class Workload:
         """A workload from distinct (node, topic) pairs in any order; names are the numbers."""
         return cls._assemble(
             name,
-            np.asarray(nodes, np.int32),
-            np.asarray(topics, np.int32),
+            _numbers_below(node_count, nodes, "node"),
+            _numbers_below(topic_count, topics, "topic"),
             node_names=_Numbers(node_count),
             topic_names=_Numbers(topic_count),
             rates=np.ones(topic_count) if rates is None else np.asarray(rates, np.float64),
@@ -95,8 +95,13 @@ class Workload:
         )
 
     @classmethod
-    def load(cls, folder: str | Path) -> Workload:
-        """Read what a workload stage wrote. No Spark is needed."""
+    def load(
+        cls, folder: str | Path, *, churn: str | Path | None = None, latency: str | Path | None = None
+    ) -> Workload:
+        """Read what a workload stage wrote. No Spark is needed.
+
+        `churn` and `latency` name other workload folders to take these tables from.
+        """
         folder = Path(folder)
         manifest = read_manifest(folder, "workload")
         if "subscriptions" not in manifest.tables:
@@ -106,14 +111,14 @@ class Workload:
         pairs = read_table(folder, tables.SUBSCRIPTIONS)
         return cls._assemble(
             folder.name,
-            pairs["node"].to_numpy(),
-            pairs["topic"].to_numpy(),
+            _numbers_below(len(nodes), pairs["node"].to_numpy(), "node"),
+            _numbers_below(len(topics), pairs["topic"].to_numpy(), "topic"),
             node_names=_Texts(nodes["name"]),
             topic_names=_Texts(topics["name"]),
             rates=topics["rate"].to_numpy(),
             publishers=pc.fill_null(topics["publisher"], -1).to_numpy(),
-            churn=load_churn(folder) if "churn" in manifest.tables else None,
-            latency=load_latency(folder) if "latency" in manifest.tables else None,
+            churn=load_churn(churn) if churn else None,
+            latency=load_latency(latency) if latency else None,
         )
 
     @classmethod
@@ -182,6 +187,14 @@ class Workload:
             f"Workload({self.name!r}: {self.node_count:,} nodes, {self.topic_count:,} topics, "
             f"{self.subscription_count:,} subscriptions{extra})"
         )
+
+
+def _numbers_below(count: int, numbers: ArrayLike, what: str) -> NDArray[np.int32]:
+    """Kernels do not check bounds, so what comes from outside is checked here."""
+    checked = np.asarray(numbers, np.int32)
+    if len(checked) and not 0 <= checked.min() <= checked.max() < count:
+        raise UsageError(f"{what} numbers {checked.min()} … {checked.max()}: need to lie between 0 and {count - 1}")
+    return checked
 
 
 def read_table(folder: Path, table: tables.Table) -> pa.Table:

@@ -16,7 +16,7 @@ DEGREES = {"subscriptions": "node", "subscribers": "topic"}  # the degree → wh
 
 
 def degree_histograms(stage: Stage, folder: Path, name: str) -> dict[str, Histogram]:
-    """Subscriptions per subscriber and subscribers per topic; who has none is not counted (Vitis Fig. 9 does not)."""
+    """Subscriptions per subscriber and subscribers per topic; who has none is not counted (docs/papers.md)."""
     pairs = stage.read(folder, tables.SUBSCRIPTIONS)
     found = {}
     for degree, owner in DEGREES.items():

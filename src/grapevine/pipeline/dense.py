@@ -23,7 +23,7 @@ def number_names(stage: Stage, names: DataFrame, column: str, scratch: Path, lab
         names.select("name").distinct().orderBy(*order).select(
             "name", F.spark_partition_id().alias("part"), F.monotonically_increasing_id().alias("row")
         ).write.parquet(str(scratch))
-        stored = stage.spark.read.parquet(str(scratch))
+        stored = stage.reread(scratch)
         sizes = {row["part"]: row["count"] for row in stored.groupBy("part").count().collect()}
     firsts, total = [], 0
     for part in sorted(sizes):

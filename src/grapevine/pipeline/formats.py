@@ -51,17 +51,22 @@ def not_a_latency(field: Column, what: str) -> Column:
     return _not_a_measure(field, what, "a latency of zero or more milliseconds")
 
 
+def unfit(value: Column) -> Column:
+    """Whether a number is missing, negative or not finite."""
+    return value.isNull() | F.isnan(value) | (value < 0) | (value == float("inf"))
+
+
 def _not_a_measure(field: Column, what: str, wanted: str) -> Column:
-    value = number(field)
-    unfit = value.isNull() | F.isnan(value) | (value < 0) | (value == float("inf"))
-    return F.when(unfit, F.concat(F.lit(f"{what} "), F.substring(field, 1, 40), F.lit(f" is not {wanted}")))
+    return F.when(
+        unfit(number(field)), F.concat(F.lit(f"{what} "), F.substring(field, 1, 40), F.lit(f" is not {wanted}"))
+    )
 
 
 def not_one_of(field: Column, what: str, allowed: tuple[str, ...]) -> Column:
     """A reason when the lower-cased field is none of these."""
-    unfit = ~F.lower(field).isin(*allowed)
+    unknown = ~F.lower(field).isin(*allowed)
     return F.when(
-        unfit, F.concat(F.lit(f"{what} "), F.substring(field, 1, 40), F.lit(f" is none of {', '.join(allowed)}"))
+        unknown, F.concat(F.lit(f"{what} "), F.substring(field, 1, 40), F.lit(f" is none of {', '.join(allowed)}"))
     )
 
 
@@ -98,11 +103,9 @@ def _availability(fields: Column) -> Column:
     )
     return first_reason(
         F.when(
-            sessions.isNull() | (sessions < 0), F.concat(F.lit("number of sessions is "), F.substring(fields[1], 1, 40))
+            ~fields[1].rlike(r"^\d{1,9}$"), F.concat(F.lit("number of sessions is "), F.substring(fields[1], 1, 40))
         ),
-        F.when(
-            F.exists(times, lambda t: t.isNull() | (t < 0)), F.lit("a time is not a number of zero or more seconds")
-        ),
+        F.when(F.exists(times, unfit), F.lit("a time is not a number of zero or more seconds")),
         F.when(
             F.size(times) != 2 * sessions,
             F.concat(F.lit("has "), F.size(times).cast("string"), F.lit(" times for "), fields[1], F.lit(" sessions")),
@@ -161,6 +164,7 @@ FORMATS = {
             "churn",
             ("name", "sessions"),
             _availability,
+            numeric=(1,),
             more_columns=True,
             named=(0,),
             delimiter="space",

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from grapevine import __version__
 from grapevine.kernels.csr import row_numbers
 from grapevine.model import tables
+from grapevine.model.config import check_seed
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import Manifest
 from grapevine.pipeline.stage import Stage, spark_schema, write_arrow
@@ -37,7 +38,8 @@ def generate(
     force: bool = False,
 ) -> Manifest:
     """Write the model's workload into a new folder."""
-    with new_folder(out, force=force) as folder:
+    check_seed(seed)
+    with new_folder(out, kind="workload", force=force) as folder:
         written = {"nodes": stage.write(_numbered_nodes(stage, model.nodes), folder, tables.NODES)}
         if isinstance(model, ChurnModel):
             frame = _rows(stage, model.nodes, _sessions(model, seed), tables.CHURN, partitions)

@@ -18,7 +18,8 @@ from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import Manifest
 from grapevine.pipeline.formats import FORMATS
-from grapevine.pipeline.lines import detect_layout, local_inputs, parse, read_lines, rejected_rows, with_line_numbers
+from grapevine.pipeline.layout import detect_layout, find_inputs
+from grapevine.pipeline.lines import parse, read_lines, rejected_rows, with_line_numbers
 from grapevine.pipeline.relate import WRITERS, IngestRun, write_matrices
 from grapevine.pipeline.stage import Stage
 
@@ -31,6 +32,9 @@ class IngestConfig(Config):
         "auto", "what separates columns", source="ours", choices=("auto", "tab", "comma", "space")
     )
     header: str = parameter("auto", "whether the first line is a header", source="ours", choices=("auto", "yes", "no"))
+    comments: str = parameter(
+        "yes", "whether lines that start with # or % are comments", source="ours: SNAP, KONECT", choices=("yes", "no")
+    )
     ids: str = parameter(
         "any",
         "any: ids are names; integer: reject ids that are not integers ≥ 0",
@@ -52,20 +56,23 @@ def ingest(
     config = config or IngestConfig()
     if format_name not in FORMATS:
         raise UsageError(f"format {format_name!r}: choose one of {', '.join(FORMATS)}")
-    inputs, format = local_inputs(paths), FORMATS[format_name]
-    with new_folder(out, force=force) as folder:
+    inputs, format = find_inputs(paths), FORMATS[format_name]
+    with new_folder(out, kind="workload", force=force) as folder:
         run = IngestRun(stage, folder, format)
         with stage.step("looking at the input"):
             lines = read_lines(stage.spark, inputs)
-            delimiter = None if config.delimiter == "auto" else config.delimiter
-            layout = detect_layout(lines, format, delimiter, config.header)
+            layout = detect_layout(
+                lines, format, delimiter=config.delimiter, header=config.header, comments=config.comments == "yes"
+            )
         parsed = parse(lines, format, layout, integer_ids=config.ids == "integer")
         if format.name == "latency-matrix":
             write_matrices(run, _store_rows(run, with_line_numbers(parsed, lines), lines, ["file", "line", "fields"]))
         else:
             WRITERS[format.makes](run, _store_rows(run, parsed, lines, ["fields"]))
         shutil.rmtree(run.scratch)
-        run.counts["delimiter"], run.counts["header"] = layout.delimiter, layout.header
+        run.counts["delimiter"] = layout.delimiter
+        if layout.headers:
+            run.counts["header"] = " | ".join(layout.headers)
         manifest = Manifest(
             kind="workload",
             stage="ingest",
@@ -85,23 +92,22 @@ def _store_rows(run: IngestRun, parsed: DataFrame, lines: DataFrame, columns: li
     kinds = [
         F.count_if(F.col("kind") == kind).alias(kind) for kind in ("data", "rejected", "comment", "blank", "header")
     ]
-    path = str(run.scratch / "rows")
     with run.stage.step("reading lines"):
-        parsed.observe(seen, *kinds).filter("kind = 'data'").select(*columns).write.parquet(path)
+        parsed.observe(seen, *kinds).filter("kind = 'data'").select(*columns).write.parquet(str(run.scratch / "rows"))
     found = seen.get
     run.counts |= {"lines": sum(found.values()), "rejected": found["rejected"], "comments": found["comment"]}
     if found["rejected"]:
         rejected = rejected_rows(parsed, lines)
         run.write(rejected, tables.REJECTED)
-    if not found["data"]:
-        raise UsageError(f"nothing readable as {run.format.name}: {_why_nothing(run)}")
+    if not found["data"] or (found["rejected"] and run.format.name == "latency-matrix"):
+        raise UsageError(f"not readable as {run.format.name}: {_why(run)}")
     run.counts["rows"] = found["data"]
-    return run.stage.spark.read.parquet(path)
+    return run.stage.reread(run.scratch / "rows")
 
 
-def _why_nothing(run: IngestRun) -> str:
+def _why(run: IngestRun) -> str:
     if "rejected" not in run.written:
         return "the input has no data lines"
     first = run.stage.read(run.folder, tables.REJECTED).orderBy("file", "line").first()
     assert first is not None
-    return f"all {run.written['rejected']:,} lines were rejected; line {first.line} {first.reason}"
+    return f"{run.written['rejected']:,} lines were rejected; line {first.line} {first.reason}"

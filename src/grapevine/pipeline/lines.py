@@ -7,39 +7,16 @@ start of its block and a running number; numbers are worked out only for what is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from grapevine.model.errors import UsageError
 from grapevine.pipeline.formats import Format, first_reason
+from grapevine.pipeline.layout import COMMENT_SIGNS, Layout
 
 LONGEST_LINE = 1 << 20  # characters; no format has a use for more, and a stray binary file has no line ends
-_HEAD_LINES = 20  # what the layout is told from
-DELIMITERS = {"tab": r"\t", "comma": ",", "space": r"\s+"}
-_QUOTED_COMMA = r',(?=(?:[^"]*"[^"]*")*[^"]*$)'  # a comma that an even number of quotes follows
-_HEADER_WORDS = frozenset(
-    """follower followee followed following source target src dst from to u v user user_id userid users friend item
-    item_id page page_id topic feed node node_id id name time t seconds t_seconds timestamp state event""".split()  # noqa: SIM905
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How the fields of a line are told apart, and the line that is a header."""
-
-    delimiter: str
-    header: str | None
-
-
-def local_inputs(paths: Sequence[str]) -> list[str]:
-    """The inputs as Spark wants them; a local path that does not exist is the caller's mistake."""
-    missing = [path for path in paths if "://" not in path and not Path(path).exists()]
-    if missing:
-        raise UsageError(f"{', '.join(missing)}: no such file or folder")
-    return [path if "://" in path else str(Path(path).absolute()) for path in paths]
+# A comma and the field after it, quoted or not. Possessive, so that no line makes the matcher recurse or go back.
+_CSV_FIELD = r',\s*+(?:"(?:[^"]++|"")*+"[^,]*+|[^,]*+)'
 
 
 def read_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
@@ -51,59 +28,6 @@ def read_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
         F.col("_metadata.file_block_start").alias("block"),
         F.monotonically_increasing_id().alias("row"),
     )
-
-
-def detect_layout(lines: DataFrame, format: Format, delimiter: str | None, header: str) -> Layout:
-    """Delimiter and header from the first lines of the first file, where the caller does not say."""
-    file = min(lines.inputFiles(), default=None)
-    head: list[str] = []
-    if file is not None:
-        one = lines.sparkSession.read.text(file).select(F.substring("value", 1, LONGEST_LINE).alias("text"))
-        head = [row.text for row in one.filter(_is_data(F.col("text"))).limit(_HEAD_LINES).collect()]
-    found = delimiter or format.delimiter or _guess_delimiter(head)
-    if header == "no" or not head:
-        return Layout(found, None)
-    fields = [_split_text(line, found) for line in head]
-    is_header = header == "yes" or _looks_like_header(fields, format)
-    return Layout(found, head[0] if is_header else None)
-
-
-def _is_data(text: Column) -> Column:
-    return ~text.rlike(r"^\s*([#%]|$)")
-
-
-def _guess_delimiter(head: list[str]) -> str:
-    """Tabs may stand between names that hold commas and spaces, and commas between names that hold spaces."""
-    text = "\n".join(head)
-    return "tab" if "\t" in text else "comma" if "," in text else "space"
-
-
-def _split_text(line: str, delimiter: str) -> list[str]:
-    parts = line.split() if delimiter == "space" else line.split("\t" if delimiter == "tab" else ",")
-    return [part.strip().strip('"') for part in parts]
-
-
-def _looks_like_header(lines: list[list[str]], format: Format) -> bool:
-    first = lines[0]
-    if format.numeric:
-        return any(i < len(first) and not _is_number(first[i]) for i in format.numeric)
-    if not format.named:
-        return not any(_is_number(field) for field in first)
-    if len(first) < len(format.columns):
-        return False
-    names = [first[i] for i in format.named]
-    if all(name.lower() in _HEADER_WORDS for name in names):
-        return True
-    words = not any(_is_number(name) for name in names)
-    return words and len(lines) > 1 and all(_is_number(field) for field in lines[1])
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def parse(lines: DataFrame, format: Format, layout: Layout, *, integer_ids: bool) -> DataFrame:
@@ -124,20 +48,29 @@ def _shape(text: Column, layout: Layout) -> Column:
         F.when(F.length(text) > LONGEST_LINE, F.lit(f"!longer than {LONGEST_LINE:,} characters"))
         .when(~F.is_valid_utf8(text) | text.contains("\x00"), F.lit("!not text (binary, or not UTF-8)"))
         .when(text.rlike(r"^\s*$"), F.lit("blank"))
-        .when(text.rlike(r"^\s*[#%]"), F.lit("comment"))
     )
-    if layout.header is not None:
-        shape = shape.when(text == F.lit(layout.header), F.lit("header"))
+    if layout.comments:
+        shape = shape.when(text.rlike(rf"^\s*[{COMMENT_SIGNS}]"), F.lit("comment"))
+    if layout.headers:
+        shape = shape.when(text.isin(*layout.headers), F.lit("header"))
     return shape.otherwise(F.lit("data"))
 
 
 def _tokenise(text: Column, delimiter: str) -> Column:
     if delimiter == "space":
         return F.split(F.trim(F.regexp_replace(text, r"\s+", " ")), " ")
-    plain = F.split(text, DELIMITERS[delimiter])
-    if delimiter == "comma":
-        plain = F.when(text.contains('"'), F.split(text, _QUOTED_COMMA)).otherwise(plain)
-    return F.transform(plain, lambda field: F.regexp_replace(F.trim(field), r'^"(.*)"$', "$1"))
+    if delimiter == "tab":
+        return F.transform(F.split(text, "\t"), _unquote)
+    quoted = F.regexp_extract_all(F.concat(F.lit(","), text), F.lit(_CSV_FIELD), F.lit(0))
+    unquoted = F.transform(quoted, lambda field: _unquote(F.substring(field, 2, LONGEST_LINE)))
+    return F.when(text.contains('"'), unquoted).otherwise(F.transform(F.split(text, ","), lambda field: F.trim(field)))
+
+
+def _unquote(field: Column) -> Column:
+    """A field without its surrounding quotes; doubled quotes inside stand for one."""
+    field = F.trim(field)
+    inner = F.regexp_replace(F.substring(field, 2, F.length(field) - 2), '""', '"')
+    return F.when((F.length(field) >= 2) & field.startswith('"') & field.endswith('"'), inner).otherwise(field)
 
 
 def _reason(fields: Column, format: Format, integer_ids: bool) -> Column:
@@ -170,4 +103,10 @@ def rejected_rows(parsed: DataFrame, lines: DataFrame) -> DataFrame:
     """The `rejected` table."""
     rejected = with_line_numbers(parsed.filter("kind = 'rejected'"), lines)
     content = F.when(F.is_valid_utf8("text"), F.substring("text", 1, 200)).otherwise(F.lit(""))
-    return rejected.select("file", "line", "reason", content.alias("content"))
+    return rejected.select(plain_path(F.col("file")).alias("file"), "line", "reason", content.alias("content"))
+
+
+def plain_path(file: Column) -> Column:
+    """The file's name as the user knows it: Spark's is a URL."""
+    local = F.url_decode(F.replace(F.regexp_replace(file, "^file:/+", "/"), F.lit("+"), F.lit("%2B")))
+    return F.when(file.startswith("file:"), local).otherwise(file)

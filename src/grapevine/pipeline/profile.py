@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from grapevine.kernels.rng import priorities
 from grapevine.metrics.distributions import Histogram, ccdf, gini, moments
 from grapevine.metrics.power_law import fit_power_law
 from grapevine.model import tables
-from grapevine.model.config import Config, parameter
+from grapevine.model.config import Config, check_seed, parameter
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import Manifest, read_manifest
@@ -49,15 +49,20 @@ def profile(
     *,
     seed: int = 1,
     force: bool = False,
+    finish: Callable[[Path], object] = lambda folder: None,
 ) -> Manifest:
-    """Write the profile of one or several workloads, side by side, into a new folder."""
+    """Write the profile of one or several workloads, side by side, into a new folder.
+
+    `finish` may add to the folder (a picture) before it appears under its name.
+    """
     config = config or ProfileConfig()
+    check_seed(seed)
     names = _distinct_names(folders)
     for folder in folders:
         if "subscriptions" not in read_manifest(folder, "workload").tables:
             raise UsageError(f"{folder}: has no subscriptions to profile")
     rows: dict[str, list[dict[str, Any]]] = {table.name: [] for table in tables.PROFILE_TABLES}
-    with new_folder(out, force=force) as target:
+    with new_folder(out, kind="profile", force=force) as target:
         for name, folder in zip(names, folders, strict=True):
             for degree, histogram in degree_histograms(stage, folder, name).items():
                 label = {"workload": name, "degree": degree}
@@ -79,10 +84,13 @@ def profile(
             tables=written,
         )
         manifest.write(target)
+        finish(target)
     return manifest
 
 
 def _distinct_names(folders: Sequence[Path]) -> list[str]:
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise UsageError(f"{', '.join(map(str, folders))}: the same workload is given twice")
     names = [folder.absolute().name for folder in folders]
     return names if len(set(names)) == len(names) else [str(folder) for folder in folders]
 

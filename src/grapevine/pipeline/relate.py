@@ -23,6 +23,7 @@ from grapevine.pipeline.formats import (
     not_a_latency,
     number,
 )
+from grapevine.pipeline.lines import plain_path
 from grapevine.pipeline.stage import Stage
 
 ROWS_PER_FILE = 2_000_000
@@ -64,7 +65,7 @@ def write_subscriptions(run: IngestRun, rows: DataFrame) -> None:
         edges = edges.filter("user <> item")
     relations = run.counts["rows"] - run.counts["self_loops"]
     if relations == 0:
-        raise UsageError(f"nothing readable as {run.format.name}: every row relates a user to itself")
+        raise UsageError(f"not readable as {run.format.name}: every row relates a user to itself")
     both_ways = run.format.name == "friends"
     if both_ways:
         edges = edges.union(edges.select(F.col("item").alias("user"), F.col("user").alias("item")))
@@ -117,7 +118,8 @@ def write_churn(run: IngestRun, rows: DataFrame) -> None:
         names = rows.select(fields[1].alias("name"))
     nodes = run.number(names, "node")
     run.write(nodes, tables.NODES)
-    run.write(sessions.join(nodes, "name").orderBy("joined_s", "node"), tables.CHURN)
+    if run.write(sessions.join(nodes, "name").orderBy("joined_s", "node"), tables.CHURN) == 0:
+        raise UsageError(f"not readable as {run.format.name}: no node was ever there")
     churn = run.stage.read(run.folder, tables.CHURN)
     with run.stage.step("measuring the time span"):
         first, last, online = churn.agg(
@@ -192,7 +194,13 @@ def write_matrices(run: IngestRun, rows: DataFrame) -> None:
     cells = (
         rows.withColumn("source", F.row_number().over(in_file) - 1)
         .join(F.broadcast(slices), "file")
-        .select("file", "line", "slice", "source", F.posexplode("fields").alias("target", "cell"))
+        .select(
+            plain_path(F.col("file")).alias("file"),
+            "line",
+            "slice",
+            "source",
+            F.posexplode("fields").alias("target", "cell"),
+        )
         .withColumn("reason", not_a_latency(F.col("cell"), "cell"))
     )
     count = next(iter(sizes.values()))
@@ -204,6 +212,8 @@ def write_matrices(run: IngestRun, rows: DataFrame) -> None:
     stored = run.write(
         measured.repartition(len(sizes), "slice").sortWithinPartitions("slice", "source", "target"), tables.LATENCY
     )
+    if stored == 0:
+        raise UsageError("not readable as latency-matrix: no cell holds a latency")
     if stored < count * count * len(sizes):
         column = (F.col("target") + 1).cast("string")
         refused = cells.filter("reason is not null").withColumn(

@@ -19,7 +19,7 @@ from grapevine.kernels.graph import breadth_first
 from grapevine.kernels.rng import priorities
 from grapevine.metrics.distributions import ks_distance
 from grapevine.model import tables
-from grapevine.model.config import Config, parameter
+from grapevine.model.config import MAX_COUNT, Config, check_seed, parameter
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import Manifest, read_manifest
@@ -27,7 +27,7 @@ from grapevine.model.workload import Workload
 from grapevine.pipeline.degrees import DEGREES, degree_histograms
 from grapevine.pipeline.dense import number_names
 from grapevine.pipeline.relate import ROWS_PER_FILE
-from grapevine.pipeline.stage import Stage
+from grapevine.pipeline.stage import Stage, count_rows
 
 _ROOTS, _CUT, _TOPICS = 201, 202, 203  # purposes of the random draws
 
@@ -38,8 +38,12 @@ class BfsSample(Config):
 
     name: ClassVar[str] = "bfs"
 
-    users: int = parameter(10_000, "users in the sample", source="Vitis §IV-E; OMen §6.1: 1,000 and 10,000", low=1)
-    roots: int = parameter(10, "random users that the searches start from", source="ours: the papers say a few", low=1)
+    users: int = parameter(
+        10_000, "users in the sample", source="Vitis §IV-E; OMen §6.1: 1,000 and 10,000", low=1, high=MAX_COUNT
+    )
+    roots: int = parameter(
+        10, "random users that the searches start from", source="ours: the papers say a few", low=1, high=MAX_COUNT
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +52,8 @@ class SubscriberSample(Config):
 
     name: ClassVar[str] = "subscribers"
 
-    seed_topics: int = parameter(250, "random topics to start from", source="Rappel §6.3", low=1)
-    publishers: int = parameter(100, "most subscribed topics to keep, X", source="Rappel §6.3", low=1)
+    seed_topics: int = parameter(250, "random topics to start from", source="Rappel §6.3", low=1, high=MAX_COUNT)
+    publishers: int = parameter(100, "most subscribed topics to keep, X", source="Rappel §6.3", low=1, high=MAX_COUNT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +62,7 @@ class TopicSample(Config):
 
     name: ClassVar[str] = "topics"
 
-    topics: int = parameter(3_000, "random topics", source="Magnet §4.5", low=1)
+    topics: int = parameter(3_000, "random topics", source="Magnet §4.5", low=1, high=MAX_COUNT)
 
 
 SampleConfig = BfsSample | SubscriberSample | TopicSample
@@ -71,7 +75,10 @@ def sample(
     before = read_manifest(source, "workload")
     if "subscriptions" not in before.tables:
         raise UsageError(f"{source}: has no subscriptions to sample from")
-    with new_folder(out, force=force) as folder:
+    check_seed(seed)
+    if out.resolve() == source.resolve():
+        raise UsageError(f"{out}: is the workload to sample; choose another --out")
+    with new_folder(out, kind="workload", force=force) as folder:
         subscriptions, topics = stage.read(source, tables.SUBSCRIPTIONS), stage.read(source, tables.TOPICS)
         users = None
         if isinstance(config, BfsSample):
@@ -81,7 +88,9 @@ def sample(
         elif isinstance(config, SubscriberSample):
             subscriptions, topics = _of_popular_publishers(stage, subscriptions, topics, config, seed)
         else:
-            topics = topics.join(F.broadcast(_random_topics(stage, topics, config.topics, seed)), "topic", "left_semi")
+            topics = topics.join(
+                F.broadcast(_random_topics(stage, subscriptions, config.topics, seed)), "topic", "left_semi"
+            )
         subscriptions = subscriptions.join(topics, "topic", "left_semi")
         written = _renumber(stage, source, folder, subscriptions, topics, users)
         counts = _shape_kept(stage, source, folder)
@@ -108,10 +117,10 @@ def _found_by_bfs(stage: Stage, source: Path, config: BfsSample, seed: int, fold
         for _ in batches:
             yield pa.record_batch({"node": bfs_users(Workload.load(path), config, seed)})
 
-    scratch = str(folder / "_scratch" / "users")
+    scratch = folder / "_scratch" / "users"
     with stage.step("searching breadth first"):
-        stage.spark.range(0, 1, 1, 1).mapInArrow(search, "node int").write.parquet(scratch)
-    return stage.spark.read.parquet(scratch)
+        stage.spark.range(0, 1, 1, 1).mapInArrow(search, "node int").write.parquet(str(scratch))
+    return stage.reread(scratch)
 
 
 def bfs_users(workload: Workload, config: BfsSample, seed: int) -> pa.Array:
@@ -130,13 +139,14 @@ def bfs_users(workload: Workload, config: BfsSample, seed: int) -> pa.Array:
     return pa.array(np.flatnonzero(kept).astype(np.int32))
 
 
-def _random_topics(stage: Stage, topics: DataFrame, wanted: int, seed: int) -> DataFrame:
-    """`wanted` topic numbers by hash."""
+def _random_topics(stage: Stage, subscriptions: DataFrame, wanted: int, seed: int) -> DataFrame:
+    """`wanted` topic numbers by hash, of those that have subscribers."""
     with stage.step("choosing topics"):
-        count = topics.count()
-    if wanted > count:
-        raise UsageError(f"{wanted:,} topics were asked for; the workload has only {count:,}")
-    chosen = np.argsort(priorities(seed, _TOPICS, count), kind="stable")[:wanted]
+        topics = np.sort(subscriptions.select("topic").distinct().toArrow()["topic"].to_numpy())
+    if wanted > len(topics):
+        raise UsageError(f"{wanted:,} topics were asked for; only {len(topics):,} have subscribers")
+    rank = priorities(seed, _TOPICS, int(topics[-1]) + 1)[topics]
+    chosen = topics[np.argsort(rank, kind="stable")[:wanted]]
     return stage.spark.createDataFrame([(int(topic),) for topic in np.sort(chosen)], "topic int")
 
 
@@ -147,7 +157,7 @@ def _of_popular_publishers(
 
     The universe's topics are those of its own users, where topics have publishers; ties go to the smaller number.
     """
-    seeds = _random_topics(stage, topics, config.seed_topics, seed)
+    seeds = _random_topics(stage, subscriptions, config.seed_topics, seed)
     users = subscriptions.join(F.broadcast(seeds), "topic", "left_semi").select("node").distinct()
     inside = subscriptions.join(users, "node", "left_semi")
     of_users = topics.join(users.withColumnRenamed("node", "publisher"), "publisher", "left_semi")
@@ -166,7 +176,10 @@ def _renumber(
     scratch = folder / "_scratch"
     with stage.step("cutting out the sample"):
         subscriptions.select("node", "topic").write.parquet(str(scratch / "pairs"))
-    pairs = stage.spark.read.parquet(str(scratch / "pairs"))
+    kept = count_rows(scratch / "pairs")
+    if kept == 0:
+        raise UsageError("the sample kept no subscription; ask for a larger one")
+    pairs = stage.reread(scratch / "pairs")
     kept_topics = topics.join(pairs.select("topic").distinct(), "topic")
     numbers = pairs.select("node").union(kept_topics.filter("publisher is not null").select("publisher"))
     if users is not None:
@@ -187,7 +200,7 @@ def _renumber(
         topic_map.select("topic", "new_topic"), "topic"
     )
     columns = F.col("new_node").alias("node"), F.col("new_topic").alias("topic")
-    files = max(1, math.ceil(read_manifest(source, "workload").tables["subscriptions"] / ROWS_PER_FILE))
+    files = math.ceil(kept / ROWS_PER_FILE)
     sorted_pairs = renumbered.select(*columns).repartition(files, "node").sortWithinPartitions("node", "topic")
     written["subscriptions"] = stage.write(sorted_pairs, folder, tables.SUBSCRIPTIONS)
     return written

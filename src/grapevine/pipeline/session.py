@@ -10,8 +10,10 @@ import atexit
 import logging
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +25,8 @@ from grapevine.model.errors import UsageError
 from grapevine.pipeline.java import find_java, make_java_home
 
 SETTINGS_FILE = "grapevine.toml"
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"  # in the environment when spark-submit started us
+_DEFAULT_MASTER = "local[*]"
 
 _LOG4J = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -65,8 +69,10 @@ class SparkSettings:
         environment: Mapping[str, str] = os.environ,
         folder: Path | None = None,
     ) -> SparkSettings:
-        """Flags over environment over ./grapevine.toml."""
+        """Flags over environment over ./grapevine.toml; under spark-submit only flags, and the file's `conf`."""
         stored = _read_settings_file((folder or Path.cwd()) / SETTINGS_FILE)
+        if _SUBMITTED in environment:
+            environment, stored = {}, SparkSettings(conf=stored.conf)
         flags = {}
         for pair in conf:
             key, equals, value = pair.partition("=")
@@ -88,6 +94,8 @@ def _read_settings_file(path: Path) -> SparkSettings:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: is not valid TOML ({error})") from None
     known = {"master", "driver_memory", "conf"}
+    if not isinstance(spark, dict) or not isinstance(spark.get("conf", {}), dict):
+        raise UsageError(f"{path}: [spark] and [spark.conf] are tables of settings")
     if unknown := sorted(set(spark) - known):
         raise UsageError(f"{path}: [spark] has no key {', '.join(unknown)}; it has {', '.join(sorted(known))}")
     conf = {key: str(value) for key, value in _flatten(spark.get("conf", {}))}
@@ -110,32 +118,37 @@ def open_session(settings: SparkSettings | None = None) -> SparkSession:
         return running
     scratch = Path(tempfile.mkdtemp(prefix="grapevine-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    submitted = _SUBMITTED in os.environ
     if not submitted:
-        _prepare_environment(scratch)
+        _prepare_environment(scratch, settings.master or _DEFAULT_MASTER)
     builder = SparkSession.builder.appName("grapevine")
     for key, value in _conf(settings, scratch, submitted=submitted).items():
         builder = builder.config(key, value)
+    on_interrupt = signal.getsignal(signal.SIGINT)
     try:
         session = builder.getOrCreate()
     except Exception as error:
         raise UsageError(
-            f"Spark did not start on master {settings.master or 'local[*]'} ({_first_line(error)}); "
+            f"Spark did not start on master {settings.master or _DEFAULT_MASTER} ({_first_line(error)}); "
             "see `grapevine doctor`"
         ) from None
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # pyspark prints failures again, as JSON
+    if threading.current_thread() is threading.main_thread():  # Spark puts its own handler in place
+        signal.signal(signal.SIGINT, on_interrupt)
+    # pyspark prints failures again, as JSON; py4j prints a stack trace when it is interrupted.
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     # Adaptive execution merges small partitions, so the first guess may be generous: four tasks a core.
-    if "spark.sql.shuffle.partitions" not in settings.conf:
+    if not session.sparkContext.getConf().contains("spark.sql.shuffle.partitions"):
         session.conf.set("spark.sql.shuffle.partitions", str(max(8, 4 * session.sparkContext.defaultParallelism)))
     return session
 
 
-def _prepare_environment(scratch: Path) -> None:
+def _prepare_environment(scratch: Path, master: str) -> None:
     os.environ["JAVA_HOME"] = str(make_java_home(find_java(), scratch / "java"))
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if master.startswith("local") or "127.0.0.1" in master:  # others must be able to call the driver back
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     (scratch / "log4j2.properties").write_text(_LOG4J)
 
 
@@ -154,7 +167,7 @@ def _conf(settings: SparkSettings, scratch: Path, *, submitted: bool) -> dict[st
     }
     if not submitted:
         conf |= {
-            "spark.master": settings.master or "local[*]",
+            "spark.master": settings.master or _DEFAULT_MASTER,
             "spark.driver.memory": settings.driver_memory or "4g",
             "spark.local.dir": str(scratch / "local"),
             # The performance-data file would appear in the system's temporary folder for every JVM.

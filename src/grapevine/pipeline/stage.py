@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -46,12 +46,26 @@ class Stage:
         try:
             with progress(spark, label, quiet=self.quiet):
                 yield
-        except (Py4JJavaError, PySparkException) as error:
+        except (Py4JError, PySparkException) as error:
             raise explain(error, label) from None
+        except Exception:
+            raise
+        except BaseException:  # stopped by a signal: no task may go on writing into a folder that is being removed
+            with suppress(Exception):
+                spark.stop()
+            raise
 
     def read(self, folder: Path, table: Table) -> DataFrame:
         """A stored table in its declared schema."""
-        return self.spark.read.schema(spark_schema(table)).parquet(str(folder / table.name))
+        return self.reread(folder / table.name, spark_schema(table))
+
+    def reread(self, folder: Path, schema: StructType | None = None) -> DataFrame:
+        """What an earlier step stored, in its own schema unless one is given."""
+        reader = self.spark.read if schema is None else self.spark.read.schema(schema)
+        try:
+            return reader.parquet(spark_path(folder))
+        except (Py4JError, PySparkException) as error:
+            raise explain(error, f"reading {folder.name}") from None
 
     def write(self, frame: DataFrame, folder: Path, table: Table, label: str | None = None) -> int:
         """Store exactly the declared columns; returns the number of rows, read from the written files' footers."""
@@ -59,6 +73,11 @@ class Stage:
             columns = [F.col(f.name).cast(f.dataType) for f in spark_schema(table)]
             frame.select(*columns).write.parquet(str(folder / table.name))
         return count_rows(folder / table.name)
+
+
+def spark_path(path: Path) -> str:
+    """A local path that Spark takes as it is, and not as a pattern."""
+    return re.sub(r"([\\*?{}\[\]])", r"\\\1", str(path))
 
 
 def spark_schema(table: Table) -> StructType:

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.rng import priorities
-from grapevine.model.config import Config, parameter
+from grapevine.model.config import MAX_COUNT, Config, parameter
 
-MAX_COUNT = 2**31 - 1  # dense numbers are 32-bit
 _RATES = 101  # the `round` word of the draws that order topics by rate
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from grapevine.kernels.csr import Columns, Starts, from_pairs
 from grapevine.kernels.subscribe import subscribe_by_distance, subscribe_by_hierarchy, subscribe_by_mode
-from grapevine.model.config import parameter
+from grapevine.model.config import MAX_COUNT, parameter
 from grapevine.model.errors import UsageError
-from grapevine.synthetic.base import MAX_COUNT, SubscriptionModel, random_order, zipf
+from grapevine.synthetic.base import SubscriptionModel, random_order, zipf
 
 _NODE_ORDER, _TOPIC_ORDER = 103, 104
 

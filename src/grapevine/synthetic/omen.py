@@ -8,9 +8,9 @@ import numpy as np
 
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.subscribe import subscribe_by_mode
-from grapevine.model.config import parameter
+from grapevine.model.config import MAX_COUNT, parameter
 from grapevine.synthetic import popularity
-from grapevine.synthetic.base import MAX_COUNT, SubscriptionModel
+from grapevine.synthetic.base import SubscriptionModel
 from grapevine.synthetic.spidercast import size_mistakes
 
 
@@ -36,11 +36,8 @@ class Omen(SubscriptionModel):
     )
 
     def mistakes(self) -> list[str]:
-        return size_mistakes(self.min_subscriptions, self.max_subscriptions, self.topics) + (
-            ["topics: the exponential law needs at least 10"]
-            if self.popularity == "exponential" and self.topics < 10
-            else []
-        )
+        sizes = size_mistakes(self.min_subscriptions, self.max_subscriptions, self.topics)
+        return sizes + popularity.law_mistakes(self.popularity, self.topics)
 
     @property
     def topic_count(self) -> int:

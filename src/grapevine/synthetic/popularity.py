@@ -11,6 +11,11 @@ LAWS = ("zipf", "exponential", "uniform")
 HEAD = 0.1  # "the 10 % most popular topics" (SpiderCast §3.1)
 
 
+def law_mistakes(law: str, topics: int) -> list[str]:
+    """What is wrong with a law for so many topics."""
+    return ["topics: the exponential law needs at least 10"] if law == "exponential" and topics < 10 else []
+
+
 def weights(law: str, topics: int, *, exponent: float, head_share: float) -> NDArray[np.float64]:
     """Weights of the topics by rank; `exponent` speaks to zipf, `head_share` to exponential."""
     if law == "zipf":

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from grapevine.kernels.csr import row_numbers
+from grapevine.model.config import check_seed
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Workload
 from grapevine.synthetic.base import ChurnModel, SubscriptionModel
@@ -42,6 +43,7 @@ def generate(name: str, *, seed: int = 1, **parameters: Any) -> Workload:
     known = {field.name for field in dataclasses.fields(kind)}
     if unknown := sorted(set(parameters) - known):
         raise UsageError(f"{name} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(known))}")
+    check_seed(seed)
     model = kind(**parameters)
     if isinstance(model, ChurnModel):
         raise UsageError(f"{name} makes churn, not subscriptions; choose a subscription model")

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.sessions import alternate
 from grapevine.kernels.subscribe import subscribe_by_mode
-from grapevine.model.config import parameter
+from grapevine.model.config import MAX_COUNT, parameter
 from grapevine.synthetic import popularity
-from grapevine.synthetic.base import MAX_COUNT, ChurnModel, SubscriptionModel
+from grapevine.synthetic.base import ChurnModel, SubscriptionModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +34,8 @@ class SpiderCast(SubscriptionModel):
     )
 
     def mistakes(self) -> list[str]:
-        return size_mistakes(self.min_subscriptions, self.max_subscriptions, self.topics) + (
-            ["topics: the exponential law needs at least 10"]
-            if self.popularity == "exponential" and self.topics < 10
-            else []
-        )
+        sizes = size_mistakes(self.min_subscriptions, self.max_subscriptions, self.topics)
+        return sizes + popularity.law_mistakes(self.popularity, self.topics)
 
     @property
     def topic_count(self) -> int:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.subscribe import subscribe_by_bucket
-from grapevine.model.config import parameter
-from grapevine.synthetic.base import MAX_COUNT, SubscriptionModel
+from grapevine.model.config import MAX_COUNT, parameter
+from grapevine.synthetic.base import SubscriptionModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
