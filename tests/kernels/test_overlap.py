@@ -1,5 +1,4 @@
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,30 +17,29 @@ def build(wanted: list[set[int]]) -> Workload:
     return Workload.from_pairs(*zip(*pairs, strict=True), node_count=len(wanted), topic_count=12)
 
 
-def graph(workload: Workload) -> tuple[Any, Any, Any, Any, Any, Any]:
+def arrays(workload: Workload) -> overlap.Interests:
     by_node, by_topic = workload.node_topics, workload.topic_nodes
-    scratch = np.zeros(workload.node_count, np.int32), np.empty(workload.node_count, np.int32)
-    return by_node.starts, by_node.columns, by_topic.starts, by_topic.columns, *scratch
+    return overlap.Interests.of(by_node.starts, by_node.columns, by_topic.starts, by_topic.columns)
 
 
 @given(interests, st.integers(1, 6))
 def test_tdi_is_the_mean_of_the_largest_intersections(wanted: list[set[int]], d: int) -> None:
-    arrays = graph(build(wanted))
+    built = arrays(build(wanted))
     for node in range(len(wanted)):
-        assert overlap.top_intersection(node, d, *arrays) == pytest.approx(naive.tdi(wanted, node, d))
-        assert not arrays[4].any(), "scratch is left clean"
+        assert overlap.top_intersection(node, d, built) == pytest.approx(naive.tdi(wanted, node, d))
+        assert not built.shared.any(), "scratch is left clean"
 
 
 @given(interests)
 def test_friends_cover_greedily(wanted: list[set[int]]) -> None:
-    arrays = graph(build(wanted))
+    built = arrays(build(wanted))
     covered = np.empty(4, np.int64)
     for node in range(len(wanted)):
-        coverable = overlap.cover_by_friends(7, node, *arrays, covered)
+        coverable = overlap.cover_by_friends(7, node, built, covered)
         expected = naive.covered_by_friends(wanted, node, 4, partial(naive.draw, 7, 0, node))
         assert covered.tolist() == expected
         assert coverable == len(wanted[node] & set().union(*(w for i, w in enumerate(wanted) if i != node)))
-        assert not arrays[4].any(), "scratch is left clean"
+        assert not built.shared.any(), "scratch is left clean"
 
 
 @given(st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)))

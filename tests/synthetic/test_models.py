@@ -19,8 +19,7 @@ from grapevine.model.workload import Workload
 from grapevine.synthetic import MODELS, generate
 from grapevine.synthetic.base import ChurnModel, SubscriptionModel, zipf
 from grapevine.synthetic.magnet import MagnetSpatial
-from grapevine.synthetic.popularity import weights
-from grapevine.synthetic.spidercast import SpiderCastChurn
+from grapevine.synthetic.spidercast import SpiderCast, SpiderCastChurn
 from tests import naive
 
 SPLITTABLE = [n for n, m in MODELS.items() if issubclass(m, SubscriptionModel) and not m.whole]
@@ -78,7 +77,7 @@ def test_spidercast_popularity_follows_rank() -> None:
 
 
 def test_nyse_gives_the_top_tenth_55_percent() -> None:
-    law = weights("exponential", 100, exponent=0.0, head_share=0.55)
+    law = SpiderCast(popularity="exponential").topic_weights()
     assert law[:10].sum() / law.sum() == pytest.approx(0.55)
     assert np.allclose(law[1:] / law[:-1], law[1] / law[0])
 

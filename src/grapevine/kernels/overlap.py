@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,43 +12,50 @@ from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import draw
 
 
+class Interests(NamedTuple):
+    """Who wants what, both ways, and scratch that every kernel leaves as it found it."""
+
+    node_starts: Starts
+    node_topics: Columns
+    topic_starts: Starts
+    topic_nodes: Columns
+    shared: Columns  # per node, all zero between calls
+    touched: Columns  # per node, anything
+
+    @classmethod
+    def of(cls, node_starts: Starts, node_topics: Columns, topic_starts: Starts, topic_nodes: Columns) -> Interests:
+        """With new scratch."""
+        nodes = len(node_starts) - 1
+        scratch = np.zeros(nodes, np.int32), np.empty(nodes, np.int32)
+        return cls(node_starts, node_topics, topic_starts, topic_nodes, *scratch)
+
+
 @njit
-def shared_topics(
-    node: int, topics: Columns, topic_starts: Starts, topic_nodes: Columns, shared: Columns, touched: Columns
-) -> int:
-    """Count topics in common with every other node into `shared` (zero before); list those nodes in `touched`."""
+def share_topics(node: int, topics: Columns, of: Interests) -> int:
+    """Count topics in common with every other node into `shared`; list those nodes in `touched` and return how many."""
     found = 0
     for topic in topics:
-        for other in topic_nodes[topic_starts[topic] : topic_starts[topic + 1]]:
+        for other in of.topic_nodes[of.topic_starts[topic] : of.topic_starts[topic + 1]]:
             if other != node:
-                if shared[other] == 0:
-                    touched[found] = other
+                if of.shared[other] == 0:
+                    of.touched[found] = other
                     found += 1
-                shared[other] += 1
+                of.shared[other] += 1
     return found
 
 
 @njit
-def top_intersection(
-    node: int,
-    d: int,
-    node_starts: Starts,
-    node_topics: Columns,
-    topic_starts: Starts,
-    topic_nodes: Columns,
-    shared: Columns,
-    touched: Columns,
-) -> float:
+def top_intersection(node: int, d: int, of: Interests) -> float:
     """tdi_n(d) of SpiderCast §3.4: the mean of the d largest intersections with others, percent of the smaller list."""
-    topics = node_topics[node_starts[node] : node_starts[node + 1]]
-    found = shared_topics(node, topics, topic_starts, topic_nodes, shared, touched)
+    topics = of.node_topics[of.node_starts[node] : of.node_starts[node + 1]]
+    found = share_topics(node, topics, of)
     percent = np.empty(found)
     for i in range(found):
-        other = touched[i]
-        smaller = min(len(topics), node_starts[other + 1] - node_starts[other])
-        percent[i] = 100.0 * shared[other] / smaller
-        shared[other] = 0
-    d = min(d, len(node_starts) - 2)
+        other = of.touched[i]
+        smaller = min(len(topics), of.node_starts[other + 1] - of.node_starts[other])
+        percent[i] = 100.0 * of.shared[other] / smaller
+        of.shared[other] = 0
+    d = min(d, len(of.node_starts) - 2)
     if d <= 0:
         return 0.0
     if found > d:
@@ -55,57 +64,59 @@ def top_intersection(
 
 
 @njit
-def cover_by_friends(
-    seed: int,
-    node: int,
-    node_starts: Starts,
-    node_topics: Columns,
-    topic_starts: Starts,
-    topic_nodes: Columns,
-    shared: Columns,
-    touched: Columns,
-    covered: NDArray[np.int64],
-) -> int:
+def cover_by_friends(seed: int, node: int, of: Interests, covered: NDArray[np.int64]) -> int:
     """Topics covered by the first 1, 2, … greedily chosen friends into `covered`; returns how many could be covered.
 
     The next friend covers most of what is still uncovered; ties go to the smaller hash of (node, candidate).
     """
-    topics = node_topics[node_starts[node] : node_starts[node + 1]]
-    open_topic = np.ones(len(topics), np.bool_)
+    topics = of.node_topics[of.node_starts[node] : of.node_starts[node + 1]]
+    is_open = np.ones(len(topics), np.bool_)
     coverable = 0
     for topic in topics:
-        coverable += topic_starts[topic + 1] - topic_starts[topic] > 1
-    found = shared_topics(node, topics, topic_starts, topic_nodes, shared, touched)
+        coverable += of.topic_starts[topic + 1] - of.topic_starts[topic] > 1
+    found = share_topics(node, topics, of)
     done = 0
     for k in range(len(covered)):
-        best = -1
-        for i in range(found):
-            other = touched[i]
-            if shared[other] > 0 and (
-                best < 0
-                or shared[other] > shared[best]
-                or (shared[other] == shared[best] and draw(seed, 0, node, other) < draw(seed, 0, node, best))
-            ):
-                best = other
-        if best >= 0:
-            mine, theirs = 0, node_starts[best]
-            while mine < len(topics) and theirs < node_starts[best + 1]:
-                if topics[mine] < node_topics[theirs]:
-                    mine += 1
-                elif topics[mine] > node_topics[theirs]:
-                    theirs += 1
-                else:
-                    if open_topic[mine]:
-                        open_topic[mine] = False
-                        done += 1
-                        for other in topic_nodes[topic_starts[topics[mine]] : topic_starts[topics[mine] + 1]]:
-                            if other != node:
-                                shared[other] -= 1
-                    mine += 1
-                    theirs += 1
+        friend = _best_friend(seed, node, of, found)
+        if friend >= 0:
+            done += _cover(node, friend, topics, is_open, of)
         covered[k] = done
-    shared[touched[:found]] = 0
+    of.shared[of.touched[:found]] = 0
     return coverable
+
+
+@njit
+def _best_friend(seed: int, node: int, of: Interests, found: int) -> int:
+    best = -1
+    for other in of.touched[:found]:
+        if of.shared[other] > 0 and (
+            best < 0
+            or of.shared[other] > of.shared[best]
+            or (of.shared[other] == of.shared[best] and draw(seed, 0, node, other) < draw(seed, 0, node, best))
+        ):
+            best = other
+    return best
+
+
+@njit
+def _cover(node: int, friend: int, topics: Columns, is_open: NDArray[np.bool_], of: Interests) -> int:
+    """Close the open topics that the friend has too, and take them off everybody's count; returns how many."""
+    closed, mine, theirs = 0, 0, of.node_starts[friend]
+    while mine < len(topics) and theirs < of.node_starts[friend + 1]:
+        if topics[mine] < of.node_topics[theirs]:
+            mine += 1
+        elif topics[mine] > of.node_topics[theirs]:
+            theirs += 1
+        else:
+            if is_open[mine]:
+                is_open[mine] = False
+                closed += 1
+                for other in of.topic_nodes[of.topic_starts[topics[mine]] : of.topic_starts[topics[mine] + 1]]:
+                    if other != node:
+                        of.shared[other] -= 1
+            mine += 1
+            theirs += 1
+    return closed
 
 
 @njit

@@ -157,11 +157,11 @@ def measure_overlap(
     sizes = workload.node_topics.sizes()
     rank = priorities(seed, _SAMPLE, workload.node_count)
     subscribers = _lowest(rank, np.flatnonzero(sizes > 0), config.sample)
-    shared, touched = np.zeros(workload.node_count, np.int32), np.empty(workload.node_count, np.int32)
-    graph = (*_arrays(workload), shared, touched)
+    by_node, by_topic = workload.node_topics, workload.topic_nodes
+    interests = overlap.Interests.of(by_node.starts, by_node.columns, by_topic.starts, by_topic.columns)
     measured: list[tuple[str, int, float]] = []
     for node in subscribers[part::parts]:
-        measured.append(("tdi", config.tdi_depth, overlap.top_intersection(node, config.tdi_depth, *graph)))
+        measured.append(("tdi", config.tdi_depth, overlap.top_intersection(node, config.tdi_depth, interests)))
         alike = [
             overlap.jaccard(workload.topics_of(node), workload.topics_of(other))
             for other in subscribers
@@ -171,7 +171,7 @@ def measure_overlap(
             measured.append(("jaccard", 0, float(np.mean(alike))))
     covered = np.empty(MOST_FRIENDS, np.int64)
     for node in _lowest(rank, np.flatnonzero(sizes >= config.least_subscriptions), config.sample)[part::parts]:
-        coverable = overlap.cover_by_friends(seed, node, *graph, covered)
+        coverable = overlap.cover_by_friends(seed, node, interests, covered)
         for k in range(MOST_FRIENDS):
             measured.append(("complete", k + 1, float(covered[k] == sizes[node])))
             measured.append(("complete_coverable", k + 1, float(covered[k] == coverable)))
@@ -188,8 +188,3 @@ def measure_overlap(
 
 def _lowest(rank: NDArray[np.uint64], nodes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     return nodes[np.argsort(rank[nodes], kind="stable")[:count]]
-
-
-def _arrays(workload: Workload) -> tuple[Any, Any, Any, Any]:
-    by_node, by_topic = workload.node_topics, workload.topic_nodes
-    return by_node.starts, by_node.columns, by_topic.starts, by_topic.columns

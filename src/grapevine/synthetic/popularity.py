@@ -1,28 +1,71 @@
-"""Topic popularity: the weight of the topic of each rank, under the three laws that SpiderCast and OMen use."""
+"""Subscriptions by topic popularity: what SpiderCast and OMen share."""
 
 from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.synthetic.base import zipf
+from grapevine.kernels.csr import Columns, Starts
+from grapevine.kernels.subscribe import subscribe_by_mode
+from grapevine.model.config import MAX_COUNT, parameter
+from grapevine.synthetic.base import SubscriptionModel, zipf
 
 LAWS = ("zipf", "exponential", "uniform")
 HEAD = 0.1  # "the 10 % most popular topics" (SpiderCast §3.1)
 
 
-def law_mistakes(law: str, topics: int) -> list[str]:
-    """What is wrong with a law for so many topics."""
-    return ["topics: the exponential law needs at least 10"] if law == "exponential" and topics < 10 else []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByPopularity(SubscriptionModel):
+    """Every node draws its number of topics, then the topics by their popularity."""
 
+    topics: int = parameter(100, "topics", source="SpiderCast §3.1: 100 … 1,000", low=1, high=MAX_COUNT)
+    popularity: str = parameter("zipf", "popularity law; exponential is NYSE", source="SpiderCast §3.1", choices=LAWS)
+    exponent: float = parameter(0.5, "Zipf exponent", source="SpiderCast §3.1: RSS 0.5; also 1 and 2", low=0)
+    head_share: float = parameter(
+        0.55, "exponential: choices that fall on the top 10 % of topics", source="SpiderCast §3.1", low=0.11, high=0.99
+    )
+    min_subscriptions: int = parameter(10, "fewest topics of a node", source="SpiderCast §3.4", low=1)
+    max_subscriptions: int = parameter(
+        10, "most topics of a node; sizes are uniform between", source="SpiderCast §3.4; §3.6: 30 and 70", low=1
+    )
 
-def weights(law: str, topics: int, *, exponent: float, head_share: float) -> NDArray[np.float64]:
-    """Weights of the topics by rank; `exponent` speaks to zipf, `head_share` to exponential."""
-    if law == "zipf":
-        return zipf(topics, exponent)
-    if law == "exponential":
-        return np.asarray(np.exp(-exponential_decay(topics, head_share) * np.arange(topics)), np.float64)
-    return np.ones(topics)
+    def mistakes(self) -> list[str]:
+        mistakes = []
+        if self.min_subscriptions > self.max_subscriptions:
+            mistakes.append(
+                f"min_subscriptions={self.min_subscriptions}: is more than max_subscriptions={self.max_subscriptions}"
+            )
+        elif self.max_subscriptions > self.topics:
+            mistakes.append(
+                f"max_subscriptions={self.max_subscriptions}: there are only {self.topics} topics to choose from"
+            )
+        if self.popularity == "exponential" and self.topics < 10:
+            mistakes.append(f"topics={self.topics}: the exponential law needs at least 10")
+        return mistakes
+
+    @property
+    def topic_count(self) -> int:
+        return self.topics
+
+    @abstractmethod
+    def size_weights(self) -> NDArray[np.float64]:
+        """How likely each size is, from `min_subscriptions` to `max_subscriptions`."""
+
+    def topic_weights(self) -> NDArray[np.float64]:
+        """How likely each topic is, by rank."""
+        if self.popularity == "zipf":
+            return zipf(self.topics, self.exponent)
+        if self.popularity == "exponential":
+            decay = exponential_decay(self.topics, self.head_share)
+            return np.asarray(np.exp(-decay * np.arange(self.topics)), np.float64)
+        return np.ones(self.topics)
+
+    def subscriptions(self, seed: int, first: int, last: int) -> tuple[Starts, Columns]:
+        sizes = np.cumsum(self.size_weights())
+        return subscribe_by_mode(seed, first, last, self.min_subscriptions, sizes, 1, 1, self.topic_weights())
 
 
 def exponential_decay(topics: int, head_share: float) -> float:
