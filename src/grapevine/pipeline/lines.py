@@ -1,4 +1,4 @@
-"""Raw text to fields: layout detection, tokenising, and the reason why a line cannot be read, with its number.
+"""Raw text to fields: tokenising, and the reason why a line cannot be read, with its number.
 
 Spark splits large files and packs small ones, so a line does not know its number. Each line carries its file, the
 start of its block and a running number; numbers are worked out only for what is rejected (or a matrix's rows).
