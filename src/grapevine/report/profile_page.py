@@ -58,6 +58,7 @@ def _draw_degrees(axes: Axes, folder: Path, degree: str, title: str) -> None:
             fitted = [row["tail_share"] * (x / ends[0]) ** (1 - row["exponent"]) for x in ends]
             axes.plot(ends, fitted, color=style["color"], linewidth=1, linestyle="--")
     axes.set(xscale="log", yscale="log", title=title, xlabel=degree, ylabel="share with at least as many")
+    axes.set_ylim(top=1.5)
 
 
 def _draw_coverage(axes: Axes, folder: Path) -> None:
