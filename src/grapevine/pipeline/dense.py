@@ -12,6 +12,12 @@ from grapevine.pipeline.stage import Stage
 _ROW_BITS = 33  # monotonically_increasing_id: partition above, row below
 
 
+def numbers_as_names(stage: Stage, count: int) -> DataFrame:
+    """(node, name) of nodes that have no names but their numbers."""
+    number = F.col("id")
+    return stage.spark.range(count).select(number.cast("int").alias("node"), number.cast("string").alias("name"))
+
+
 def number_names(stage: Stage, names: DataFrame, column: str, scratch: Path, label: str) -> DataFrame:
     """(column, name) for the distinct `name`s.
 

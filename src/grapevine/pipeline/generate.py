@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from grapevine import __version__
 from grapevine.kernels.csr import row_numbers
@@ -18,6 +17,7 @@ from grapevine.model import tables
 from grapevine.model.config import check_seed
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import Manifest
+from grapevine.pipeline.dense import numbers_as_names
 from grapevine.pipeline.stage import Stage, spark_schema, write_arrow
 from grapevine.synthetic.base import ChurnModel, SubscriptionModel
 
@@ -40,7 +40,7 @@ def generate(
     """Write the model's workload into a new folder."""
     check_seed(seed)
     with new_folder(out, kind="workload", force=force) as folder:
-        written = {"nodes": stage.write(_numbered_nodes(stage, model.nodes), folder, tables.NODES)}
+        written = {"nodes": stage.write(numbers_as_names(stage, model.nodes), folder, tables.NODES)}
         if isinstance(model, ChurnModel):
             frame = _rows(stage, model.nodes, _sessions(model, seed), tables.CHURN, partitions)
             written["churn"] = stage.write(frame, folder, tables.CHURN, f"generating {name}")
@@ -63,12 +63,6 @@ def generate(
         )
         manifest.write(folder)
     return manifest
-
-
-def _numbered_nodes(stage: Stage, count: int) -> DataFrame:
-    return stage.spark.range(count).select(
-        F.col("id").cast("int").alias("node"), F.col("id").cast("string").alias("name")
-    )
 
 
 def _topics(model: SubscriptionModel, seed: int) -> pa.Table:

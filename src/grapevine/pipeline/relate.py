@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
-from grapevine.pipeline.dense import number_names
+from grapevine.pipeline.dense import number_names, numbers_as_names
 from grapevine.pipeline.formats import (
     ADD_WORDS,
     UP_WORDS,
@@ -187,27 +187,18 @@ def write_matrices(run: IngestRun, rows: DataFrame) -> None:
     """nodes and latency of square matrices; cells that hold no latency go to `rejected`."""
     trailing = F.element_at("fields", -1) == ""
     cells_of = F.when(trailing, F.slice("fields", 1, F.size("fields") - 1)).otherwise(F.col("fields"))
-    rows = rows.withColumn("fields", cells_of)
+    rows = rows.withColumn("fields", cells_of).withColumn("file", plain_path(F.col("file")))
     sizes = _matrix_sizes(run, rows)
     slices = run.stage.spark.createDataFrame(list(enumerate(sorted(sizes))), "slice int, file string")
     in_file = Window.partitionBy("file").orderBy("line")
     cells = (
         rows.withColumn("source", F.row_number().over(in_file) - 1)
         .join(F.broadcast(slices), "file")
-        .select(
-            plain_path(F.col("file")).alias("file"),
-            "line",
-            "slice",
-            "source",
-            F.posexplode("fields").alias("target", "cell"),
-        )
+        .select("file", "line", "slice", "source", F.posexplode("fields").alias("target", "cell"))
         .withColumn("reason", not_a_latency(F.col("cell"), "cell"))
     )
     count = next(iter(sizes.values()))
-    names = run.stage.spark.range(count).select(
-        F.col("id").cast("int").alias("node"), F.col("id").cast("string").alias("name")
-    )
-    run.write(names.coalesce(1), tables.NODES)
+    run.write(numbers_as_names(run.stage, count), tables.NODES)
     measured = cells.filter("reason is null").withColumn("rtt_ms", number(F.col("cell")))
     stored = run.write(
         measured.repartition(len(sizes), "slice").sortWithinPartitions("slice", "source", "target"), tables.LATENCY
