@@ -14,8 +14,8 @@ _ROW_BITS = 33  # monotonically_increasing_id: partition above, row below
 
 def numbers_as_names(stage: Stage, count: int) -> DataFrame:
     """(node, name) of nodes that have no names but their numbers."""
-    number = F.col("id")
-    return stage.spark.range(count).select(number.cast("int").alias("node"), number.cast("string").alias("name"))
+    numbers = stage.spark.range(count)  # first: columns can only be named while a session is open
+    return numbers.select(F.col("id").cast("int").alias("node"), F.col("id").cast("string").alias("name"))
 
 
 def number_names(stage: Stage, names: DataFrame, column: str, scratch: Path, label: str) -> DataFrame:
