@@ -2,7 +2,9 @@
 
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.workload import Workload
+from grapevine.sim.result import Simulation
+from grapevine.sim.simulate import simulate
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
-__all__ = ["GrapevineError", "UsageError", "Workload", "__version__"]
+__all__ = ["GrapevineError", "Simulation", "UsageError", "Workload", "__version__", "simulate"]

@@ -12,7 +12,8 @@ import pytest
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
 from grapevine.model.manifest import Manifest
-from grapevine.model.workload import Workload, load_churn, load_latency, read_table
+from grapevine.model.store import read_table
+from grapevine.model.workload import Workload, load_churn, load_latency
 from grapevine.pipeline.ingest import IngestConfig, ingest
 from grapevine.pipeline.stage import Stage
 

@@ -5,7 +5,8 @@ import pytest
 
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
-from grapevine.model.workload import Workload, read_table
+from grapevine.model.store import read_table
+from grapevine.model.workload import Workload
 from grapevine.pipeline.generate import generate
 from grapevine.pipeline.profile import ProfileConfig, measure_overlap, profile
 from grapevine.pipeline.stage import Stage

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from grapevine import __version__
-from grapevine.cli import demo, doctor, workload
+from grapevine.cli import demo, doctor, simulate, workload
 from grapevine.cli.console import one_line_errors, stop_on_signals
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
     "[bold]grapevine doctor[/] tells what is installed.",
 )
 app.add_typer(workload.app, name="workload")
+simulate.add_to(app)
 app.command()(doctor.doctor)
 app.command()(demo.demo)
 

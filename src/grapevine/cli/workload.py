@@ -26,7 +26,7 @@ from grapevine.cli.console import (
 from grapevine.cli.from_config import add_config_command, option
 from grapevine.model import tables
 from grapevine.model.manifest import Manifest
-from grapevine.model.workload import read_table
+from grapevine.model.store import read_table
 from grapevine.pipeline.formats import FORMATS
 from grapevine.pipeline.generate import generate as generate_stage
 from grapevine.pipeline.ingest import IngestConfig

@@ -173,11 +173,90 @@ INTEREST_OVERLAP = Table(
     ),
 )
 
+LINKS = Table(
+    "links",
+    "The overlay at the end: whom each online node chose. A link is a connection and carries events both ways.",
+    (
+        Column("source", _int, "node that chose the link"),
+        Column("target", _int, "node at the other end"),
+        Column("kind", _text, "what it was chosen for: `successor`, `predecessor`, `long`, `friend`, `coverage`"),
+    ),
+)
+
+EVENTS = Table(
+    "events",
+    "Published events and what became of them. Received = wanted + duplicate + unwanted.",
+    (
+        Column("round", _int, "round in which it was published"),
+        Column("topic", _int, "topic"),
+        Column("publisher", _int, "node that published it"),
+        Column("rate", _real, "publication rate of the topic: the event's weight in means"),
+        Column("subscribers", _long, "online subscribers that count (there for the grace time), publisher excluded"),
+        Column("reached", _long, "of these, how many received it"),
+        Column("wanted", _long, "first notifications to interested nodes"),
+        Column("duplicate", _long, "further notifications to interested nodes"),
+        Column("unwanted", _long, "notifications to nodes without interest, repeated ones included"),
+        Column("relays", _long, "nodes without interest that received it"),
+        Column("hops_sum", _long, "hops to the reached subscribers, summed"),
+        Column("hops_p50", _long, "hops within which half of them were reached (nearest rank; 0: none reached)"),
+        Column("hops_p95", _long, "the same for 95 %"),
+        Column("hops_p99", _long, "the same for 99 %"),
+        Column("hops_max", _long, "hops to the last one"),
+    ),
+)
+
+NODE_LOAD = Table(
+    "node_load",
+    "Per node: its links, and what it received in the last evaluation (one event per topic, weighted by rate).",
+    (
+        Column("node", _int, "node"),
+        Column("online", pa.bool_(), "whether it was there at the end"),
+        Column("degree", _long, "distinct neighbours, both ways"),
+        Column("wanted", _real, "first notifications of its topics, per mean topic rate"),
+        Column("duplicate", _real, "further ones"),
+        Column("unwanted", _real, "notifications that it did not want"),
+        Column("overhead", _real, "unwanted over all received; empty: it received nothing", True),
+    ),
+)
+
+TOPIC_OVERLAY = Table(
+    "topic_overlay",
+    "Per topic: the graph of its online subscribers at the end.",
+    (
+        Column("topic", _int, "topic"),
+        Column("subscribers", _long, "online subscribers"),
+        Column("clusters", _long, "connected parts of their links; 1: the topic is connected"),
+        Column("largest_cluster", _long, "subscribers in the largest part"),
+        Column("gateways", _long, "subscribers that look up the topic's rendezvous"),
+        Column("diameter", _long, "longest shortest path inside a cluster; empty: not asked for this topic", True),
+    ),
+)
+
+ROUNDS = Table(
+    "rounds",
+    "The run as it went: one row per measured round. Delivery is measured on a sample of topics.",
+    (
+        Column("round", _int, "round"),
+        Column("online", _long, "nodes that are there"),
+        Column("joined", _long, "joins since the row before"),
+        Column("left", _long, "leaves and crashes since the row before"),
+        Column(
+            "ring", _real, "share of nodes with true successor and predecessor; empty: the system has no ring", True
+        ),
+        Column("utility", _real, "mean utility (Vitis Eq. 1) of the links of a sample of nodes", True),
+        Column("hit_ratio", _real, "share of counted subscribers reached; empty: nothing published", True),
+        Column("overhead", _real, "share of notifications that nobody wanted", True),
+        Column("hops", _real, "mean hops of deliveries", True),
+    ),
+)
+
 WORKLOAD_TABLES = (NODES, TOPICS, SUBSCRIPTIONS, CHURN, LATENCY, REJECTED)
 PROFILE_TABLES = (DEGREE_STATISTICS, DEGREE_CCDF, INTEREST_COVERAGE, INTEREST_OVERLAP)
+SIMULATION_TABLES = (EVENTS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS)
 ALL_TABLES = {
     "Workload (`grapevine workload ingest | sample | generate`)": WORKLOAD_TABLES,
     "Profile (`grapevine workload profile`)": PROFILE_TABLES,
+    "Simulation (`grapevine simulate`)": SIMULATION_TABLES,
 }
 
 

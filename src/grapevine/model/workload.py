@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from grapevine.kernels import csr
@@ -23,6 +22,7 @@ from grapevine.model import tables
 from grapevine.model.errors import UsageError
 from grapevine.model.ids import ring_ids
 from grapevine.model.manifest import read_manifest
+from grapevine.model.store import read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +195,6 @@ def _numbers_below(count: int, numbers: ArrayLike, what: str) -> NDArray[np.int3
     if len(checked) and not 0 <= checked.min() <= checked.max() < count:
         raise UsageError(f"{what} numbers {checked.min()} … {checked.max()}: need to lie between 0 and {count - 1}")
     return checked
-
-
-def read_table(folder: Path, table: tables.Table) -> pa.Table:
-    """One stored table in its declared schema, ordered by its dense number where it has one."""
-    content = pq.read_table(folder / table.name, columns=table.column_names).cast(table.schema)
-    key = {tables.NODES: "node", tables.TOPICS: "topic"}.get(table)
-    return content.sort_by(key) if key else content
 
 
 def load_churn(folder: str | Path) -> Churn:

@@ -17,8 +17,9 @@ from grapevine.model import tables
 from grapevine.model.config import check_seed
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import Manifest
+from grapevine.model.store import write_table
 from grapevine.pipeline.dense import numbers_as_names
-from grapevine.pipeline.stage import Stage, spark_schema, write_arrow
+from grapevine.pipeline.stage import Stage, spark_schema
 from grapevine.synthetic.base import ChurnModel, SubscriptionModel
 
 NODES_PER_CHUNK = 20_000  # one Arrow batch of about a million rows at 50 subscriptions a node
@@ -46,7 +47,7 @@ def generate(
             written["churn"] = stage.write(frame, folder, tables.CHURN, f"generating {name}")
             counts = {}
         else:
-            written["topics"] = write_arrow(_topics(model, seed), folder, tables.TOPICS)
+            written["topics"] = write_table(_topics(model, seed), folder, tables.TOPICS)
             whole = 1 if model.whole else None
             frame = _rows(stage, model.nodes, _pairs(model, seed), tables.SUBSCRIPTIONS, partitions, chunks=whole)
             written["subscriptions"] = stage.write(frame, folder, tables.SUBSCRIPTIONS, f"generating {name}")

@@ -22,9 +22,10 @@ from grapevine.model.config import Config, check_seed, parameter
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import Manifest, read_manifest
+from grapevine.model.store import write_table
 from grapevine.model.workload import Workload
 from grapevine.pipeline.degrees import degree_histograms
-from grapevine.pipeline.stage import Stage, write_arrow
+from grapevine.pipeline.stage import Stage
 
 MOST_FRIENDS = 10
 _SAMPLE = 301  # purpose of the random draws
@@ -71,7 +72,7 @@ def profile(
             for table, row in _overlap_rows(stage, name, folder, config, seed):
                 rows[table].append({"workload": name} | row)
         written = {
-            table.name: write_arrow(pa.Table.from_pylist(rows[table.name], table.schema), target, table)
+            table.name: write_table(pa.Table.from_pylist(rows[table.name], table.schema), target, table)
             for table in tables.PROFILE_TABLES
         }
         manifest = Manifest(

@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -83,13 +82,6 @@ def spark_path(path: Path) -> str:
 def spark_schema(table: Table) -> StructType:
     """The Spark schema of a declared table."""
     return from_arrow_schema(table.schema)
-
-
-def write_arrow(content: pa.Table, folder: Path, table: Table) -> int:
-    """Store a small table that the driver already holds."""
-    (folder / table.name).mkdir(parents=True)
-    pq.write_table(content.select(table.column_names).cast(table.schema), folder / table.name / "part-0.parquet")
-    return int(content.num_rows)
 
 
 def count_rows(folder: Path) -> int:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from grapevine.model import tables
 from grapevine.model.manifest import read_manifest
-from grapevine.model.workload import read_table
+from grapevine.model.store import read_table
 
 # Okabe & Ito: told apart with every kind of colour vision; markers differ too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

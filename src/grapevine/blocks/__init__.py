@@ -1,0 +1,1 @@
+"""Mechanisms that two or more systems share: peer sampling, view exchange, small-world ring, coverage, lookup."""

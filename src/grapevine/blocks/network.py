@@ -1,0 +1,222 @@
+"""All nodes of a simulated network: profiles, views, who is there; and the synchronous steps that every system takes.
+
+A step reads the state at its start and writes a second buffer; nodes are split into chunks that run on threads (the
+kernels release the interpreter lock). A node's new row depends on the old state and the seed alone, so the result does
+not depend on the number of threads or chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks import exchange, sampling, small_world
+from grapevine.blocks.profiles import make_profiles
+from grapevine.blocks.views import BOOTSTRAP, NOBODY, Views, group_contacts
+from grapevine.kernels import csr
+from grapevine.kernels.csr import Columns, Starts
+from grapevine.kernels.jit import njit
+from grapevine.kernels.rng import below, draw
+from grapevine.model.workload import Csr, Workload
+
+Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]  # links, when they were last heard, ring backups
+Select = Callable[[tuple[int, int], exchange.Contacts, Rows], None]  # a system's kernel for the nodes first … last-1
+
+
+class Network:
+    """Arrays over nodes, and the steps of a round."""
+
+    def __init__(
+        self, workload: Workload, *, sample_size: int, ring_backups: int = 0, seed: int, threads: int = 1
+    ) -> None:
+        self.seed, self.now, self.threads = seed, 0, threads
+        self.ids, self.topic_ids, self.rates = workload.node_ids, workload.topic_ids, workload.rates
+        self.alive = np.zeros(workload.node_count, np.bool_)
+        self.joined = np.zeros(workload.node_count, np.int32)  # the round of the last join
+        self.set_interests(workload.node_topics)
+        self._cache = [np.full((self.size, sample_size), NOBODY, np.int32) for _ in range(2)]
+        self._cache_heard = [np.zeros((self.size, sample_size), np.int32) for _ in range(2)]
+        self._backups = [np.full((self.size, 2 * ring_backups), NOBODY, np.int32) for _ in range(2)]
+        self._starts = np.zeros(self.size + 1, np.int64)  # no room until a system asks for it
+        self._links = [np.empty(0, np.int32) for _ in range(2)]
+        self._heard = [np.empty(0, np.int32) for _ in range(2)]
+        self._neighbours: Csr | None = None
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are, online or not."""
+        return len(self.ids)
+
+    def set_interests(self, node_topics: Csr) -> None:
+        """Take new subscriptions."""
+        starts, topics = node_topics.starts, node_topics.columns
+        self.profiles = make_profiles(self.ids, starts, topics, self.rates)
+        self.topic_nodes = Csr(*csr.transpose(starts, topics, len(self.topic_ids)))
+
+    def set_room(self, row_sizes: NDArray[np.int64]) -> None:
+        """Give every node a table of its size, with the links that it had as far as they fit."""
+        starts = np.concatenate([[0], np.cumsum(row_sizes)]).astype(np.int64)
+        links = [np.full(starts[-1], NOBODY, np.int32) for _ in range(2)]
+        heard = [np.zeros(starts[-1], np.int32) for _ in range(2)]
+        _copy_rows(self._starts, self._links[0], self._heard[0], starts, links[0], heard[0])
+        self._starts, self._links, self._heard = starts, links, heard
+        self._neighbours = None
+
+    @property
+    def views(self) -> Views:
+        """The state as kernels read it."""
+        return Views(
+            self._starts,
+            self._links[0],
+            self._heard[0],
+            self._cache[0],
+            self._cache_heard[0],
+            self._backups[0],
+            self.alive,
+        )
+
+    def in_chunks(self, work: Callable[[int, int], object], count: int | None = None) -> None:
+        """Call work(first, last) for ranges that cover 0 … count-1 (default: the nodes), on all threads."""
+        count = self.size if count is None else count
+        if self._pool is None:
+            work(0, count)
+            return
+        bounds = np.linspace(0, count, 4 * self.threads + 1).astype(int).tolist()
+        for done in [self._pool.submit(work, a, b) for a, b in pairwise(bounds) if a < b]:
+            done.result()
+
+    def sample(self) -> None:
+        """One round of peer sampling."""
+        views, partner = self.views, np.empty(self.size, np.int32)
+        self.in_chunks(lambda a, b: sampling.choose_partners(self.seed, self.now, a, b, views, partner))
+        callers, out = group_contacts(partner), (self._cache[1], self._cache_heard[1])
+        self.in_chunks(lambda a, b: sampling.sample_round(self.seed, self.now, (a, b), views, partner, callers, out))
+        self._cache.reverse()
+        self._cache_heard.reverse()
+
+    def exchange(self, select: Select, *, ring_slots: int) -> None:
+        """One round of view exchange: everyone's new links by the system's kernel, and heartbeats on them."""
+        views, partner = self.views, np.empty(self.size, np.int32)
+        self.in_chunks(lambda a, b: exchange.choose_partners(self.seed, self.now, a, b, views, ring_slots, partner))
+        callers = group_contacts(partner)
+        contacts = partner, *callers
+        out = self._links[1], self._heard[1], self._backups[1]
+        self.in_chunks(lambda a, b: select((a, b), contacts, out))
+        self._links.reverse()
+        self._heard.reverse()
+        self._backups.reverse()
+        self._neighbours = None
+        views = self.views
+        self.in_chunks(lambda a, b: exchange.heartbeat(self.now, a, b, views))
+
+    def neighbours(self) -> Csr:
+        """Links as connections, usable both ways: each row holds whom a node links to or is linked from."""
+        if self._neighbours is None:
+            self._neighbours = Csr(*_both_ways(self._starts, self._links[0], self.alive))
+        return self._neighbours
+
+    def open_at_once(self, nodes: Columns) -> None:
+        """Let these nodes start together, each knowing random others of them (a bootstrap node hands them out)."""
+        self.alive[nodes] = True
+        self.joined[nodes] = self.now
+        cache = np.full((len(nodes), self._cache[0].shape[1]), NOBODY, np.int32)
+        sampling.meet_at_random(self.seed, BOOTSTRAP, len(nodes), cache)
+        self._cache[0][nodes] = np.where(cache == NOBODY, NOBODY, nodes[cache])
+        self._cache_heard[0][nodes] = self.now
+
+    def join(self, nodes: Columns) -> None:
+        """Vitis Algorithm 1: each node starts with what a random online bootstrap node knows, and that node itself.
+
+        Where nodes keep ring backups, the bootstrap node also looks up the newcomer's place on the ring.
+        """
+        online = np.flatnonzero(self.alive).astype(np.int32)
+        if len(online) == 0:
+            self.open_at_once(nodes)
+            return
+        self.leave(nodes)
+        _bootstrap(self.seed, self.now, nodes, online, self.ids, self.views)
+        self.alive[nodes] = True
+        self.joined[nodes] = self.now
+
+    def say_goodbye(self, nodes: Columns) -> None:
+        """The nodes tell their neighbours that they leave; these drop their links at once."""
+        leaving = np.zeros(self.size, np.bool_)
+        leaving[nodes] = True
+        links = self._links[0]
+        links[(links != NOBODY) & leaving[links]] = NOBODY
+
+    def leave(self, nodes: Columns) -> None:
+        """The nodes are gone, and what they knew with them. Others find out by silence."""
+        self.alive[nodes] = False
+        self._cache[0][nodes] = NOBODY
+        self._backups[0][nodes] = NOBODY
+        _empty_rows(nodes, self._starts, self._links[0])
+        self._neighbours = None
+
+
+@njit
+def _bootstrap(seed: int, now: int, nodes: Columns, online: Columns, ids: NDArray[np.uint64], views: Views) -> None:
+    """The bootstrap node first, then its cache: caches stay sorted by freshness."""
+    cache, heard, path = views.cache, views.cache_heard, np.empty(len(ids) + 1, np.int32)
+    for p in nodes:
+        q = online[below(draw(seed, now, p, BOOTSTRAP), len(online))]
+        cache[p, 0], heard[p, 0] = q, now
+        place = 1
+        for i in range(cache.shape[1]):
+            if place < cache.shape[1] and cache[q, i] != p and cache[q, i] != NOBODY:
+                cache[p, place], heard[p, place] = cache[q, i], heard[q, i]
+                place += 1
+        cache[p, place:] = NOBODY
+        if views.backups.shape[1] > 0:
+            nearest = path[abs(small_world.lookup(q, ids[p], now - 1, ids, views, path)) - 1]
+            views.backups[p] = views.backups[nearest]
+            views.backups[p, -1] = nearest  # the farthest makes room; the order is mended in the first exchange
+
+
+@njit
+def _empty_rows(nodes: Columns, starts: Starts, links: NDArray[np.int32]) -> None:
+    for p in nodes:
+        links[starts[p] : starts[p + 1]] = NOBODY
+
+
+@njit
+def _copy_rows(
+    old_starts: Starts,
+    old_links: NDArray[np.int32],
+    old_heard: NDArray[np.int32],
+    starts: Starts,
+    links: NDArray[np.int32],
+    heard: NDArray[np.int32],
+) -> None:
+    for p in range(len(starts) - 1):
+        for i in range(min(starts[p + 1] - starts[p], old_starts[p + 1] - old_starts[p])):
+            links[starts[p] + i], heard[starts[p] + i] = old_links[old_starts[p] + i], old_heard[old_starts[p] + i]
+
+
+@njit
+def _both_ways(starts: Starts, links: NDArray[np.int32], alive: NDArray[np.bool_]) -> tuple[Starts, Columns]:
+    sources, targets = np.empty(2 * len(links), np.int32), np.empty(2 * len(links), np.int32)
+    count = 0
+    for p in range(len(starts) - 1):
+        if alive[p]:
+            for at in range(starts[p], starts[p + 1]):
+                q = links[at]
+                if q != NOBODY and alive[q]:
+                    sources[count], targets[count] = p, q
+                    sources[count + 1], targets[count + 1] = q, p
+                    count += 2
+    rows, columns = csr.from_pairs(sources[:count], targets[:count], len(alive), len(alive))
+    kept = np.zeros(len(rows), np.int64)
+    count = 0
+    for p in range(len(rows) - 1):
+        for at in range(rows[p], rows[p + 1]):
+            if at == rows[p] or columns[at] != columns[at - 1]:
+                columns[count] = columns[at]
+                count += 1
+        kept[p + 1] = count
+    return kept, columns[:count]

@@ -1,0 +1,168 @@
+"""A navigable ring: successor, predecessor and Symphony's harmonic long links (Manku et al. 2003; Vitis §III-A1).
+
+Links come from gossip: each slot takes the candidate that fits it best. A long link has a target point on the ring,
+at a distance drawn with density 1/x between the estimated node spacing and half the ring, to either side with equal
+chance (lookups go the shorter way round; with clockwise links only, half of them would crawl). The draw is made once
+per node and slot, so a slot converges to the node nearest to its target instead of changing every round.
+
+A node asks its ring neighbours every round whether they are there. It may also remember backups for them, the next few
+in both directions (Chord's successor list). Backups are no links: they carry nothing, and cost a ping a round.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks.candidates import Candidates, offer_all
+from grapevine.blocks.exchange import Contacts
+from grapevine.blocks.views import LONG_LINKS, NOBODY, Views
+from grapevine.kernels.csr import Columns
+from grapevine.kernels.jit import njit
+from grapevine.kernels.ring import clockwise, ring_distance
+from grapevine.kernels.rng import draw, unit
+
+HALF_RING = 2.0**63
+_ONE, _FARTHEST = np.uint64(1), np.uint64(2**64 - 1)
+SUCCESSOR, PREDECESSOR = 0, 1
+RING_SLOTS = 2
+
+Ids = NDArray[np.uint64]
+
+
+@njit
+def choose_ring(p: int, ids: Ids, alive: NDArray[np.bool_], pool: Candidates, picks: Columns) -> None:
+    """Successor and predecessor: the nearest that answer, clockwise and counter-clockwise (Algorithm 4, lines 2-7).
+
+    Picks are positions in the pool. A single candidate is the successor, and there is no predecessor.
+    """
+    after, before = NOBODY, NOBODY
+    least_after, least_before = np.uint64(0), np.uint64(0)
+    for at in range(pool.size[0]):
+        if not alive[pool.nodes[at]]:
+            continue
+        steps = clockwise(ids[p], ids[pool.nodes[at]])
+        if after == NOBODY or steps < least_after:
+            after, least_after = at, steps
+        back = clockwise(ids[pool.nodes[at]], ids[p])
+        if before == NOBODY or back < least_before:
+            before, least_before = at, back
+    picks[SUCCESSOR] = after
+    picks[PREDECESSOR] = before if before != after else NOBODY
+
+
+@njit
+def gather_backups(p: int, now: int, views: Views, contacts: Contacts, into: Candidates) -> None:
+    """Add the backups of p, its partner and its callers to the buffer; each was alive in the last round."""
+    partner, starts, who = contacts
+    heard = np.full(views.backups.shape[1], now - 1, np.int32)
+    offer_all(into, views.backups[p], heard, 0, p)
+    if partner[p] != NOBODY:
+        offer_all(into, views.backups[partner[p]], heard, 0, p)
+    for at in range(starts[p], starts[p + 1]):
+        offer_all(into, views.backups[who[at]], heard, 0, p)
+
+
+@njit
+def keep_backups(p: int, ids: Ids, alive: NDArray[np.bool_], pool: Candidates, backups: Columns) -> None:
+    """The nearest candidates that answer, half of them clockwise and half counter-clockwise."""
+    half = len(backups) // 2
+    backups[:] = NOBODY
+    for at in range(pool.size[0]):
+        q = pool.nodes[at]
+        if alive[q]:
+            for first, steps in ((0, clockwise(ids[p], ids[q])), (half, clockwise(ids[q], ids[p]))):
+                place = first + half
+                while place > first and (
+                    backups[place - 1] == NOBODY or steps < _away(p, backups[place - 1], first == 0, ids)
+                ):
+                    place -= 1
+                if place < first + half:
+                    for i in range(first + half - 1, place, -1):
+                        backups[i] = backups[i - 1]
+                    backups[place] = q
+
+
+@njit
+def _away(p: int, q: int, forward: bool, ids: Ids) -> np.uint64:
+    return clockwise(ids[p], ids[q]) if forward else clockwise(ids[q], ids[p])
+
+
+@njit
+def fill_ring(
+    p: int, now: int, ids: Ids, views: Views, contacts: Contacts, pool: Candidates, picks: Columns, backups: Columns
+) -> None:
+    """Ring links and backups from the pool and everybody's backups. The pool's end stays where it was, so the backups
+    serve the ring alone; a pick may point behind it."""
+    end = pool.size[0]
+    if views.backups.shape[1] > 0:
+        gather_backups(p, now, views, contacts, pool)
+        keep_backups(p, ids, views.alive, pool, backups)
+    choose_ring(p, ids, views.alive, pool, picks)
+    pool.size[0] = end
+
+
+@njit
+def choose_long(seed: int, p: int, ids: Ids, pool: Candidates, slots: tuple[int, int], picks: Columns) -> None:
+    """For each slot first … last-1 the candidate nearest to the slot's target that no earlier slot has taken.
+
+    The spacing of nodes is estimated from the two ring links (Symphony §3.2: from segments near by), so no node needs
+    to know the size of the network.
+    """
+    first, last = slots
+    if picks[SUCCESSOR] == NOBODY or picks[PREDECESSOR] == NOBODY:
+        picks[first:last] = NOBODY
+        return
+    span = clockwise(ids[pool.nodes[picks[PREDECESSOR]]], ids[pool.nodes[picks[SUCCESSOR]]])
+    points, free = np.empty(pool.size[0], np.uint64), np.ones(pool.size[0], np.bool_)
+    for at in range(len(points)):
+        points[at] = ids[pool.nodes[at]]
+    for slot in range(first):
+        if picks[slot] < len(points):  # a ring neighbour may come from the backups, behind the pool's end
+            free[picks[slot]] = False
+    shrink = np.log(max(np.float64(span) / 2.0, 1.0) / HALF_RING)
+    for slot in range(first, last):
+        bits = draw(seed, slot, p, LONG_LINKS)
+        steps = np.uint64(min(np.exp(shrink * unit(bits)), 1.0 - 1e-9) * HALF_RING)
+        target = ids[p] + steps if bits & _ONE else ids[p] - steps
+        best, least = NOBODY, _FARTHEST
+        for at in range(len(points)):
+            away = ring_distance(points[at], target)
+            if away < least and free[at]:
+                best, least = at, away
+        picks[slot] = best
+        if best != NOBODY:
+            free[best] = False
+
+
+@njit
+def next_hop(p: int, key: np.uint64, fresh: int, ids: Ids, views: Views) -> int:
+    """Greedy lookup over p's own table: the link nearest to the key, if it is nearer than p; otherwise NOBODY.
+
+    Links last heard before the round `fresh` are suspects and not used. The distance falls at every step, so a lookup
+    cannot loop and all lookups of one key form a tree.
+    """
+    best, least = NOBODY, ring_distance(ids[p], key)
+    for at in range(views.starts[p], views.starts[p + 1]):
+        q = views.links[at]
+        if q != NOBODY and views.heard[at] >= fresh:
+            away = ring_distance(ids[q], key)
+            if away < least:
+                best, least = int(q), away
+    return best
+
+
+@njit
+def lookup(p: int, key: np.uint64, fresh: int, ids: Ids, views: Views, path: Columns) -> int:
+    """The nodes visited from p towards the key into `path` (p first); returns how many, negative when a dead node
+    swallowed the request."""
+    path[0] = p
+    count = 1
+    while True:
+        q = next_hop(path[count - 1], key, fresh, ids, views)
+        if q == NOBODY:
+            return count
+        path[count] = q
+        count += 1
+        if not views.alive[q]:
+            return -count

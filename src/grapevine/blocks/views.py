@@ -1,0 +1,62 @@
+"""Views: what every node knows of others at the start of a round. Its table of links, and its cache of samples."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.kernels.csr import Columns, Starts, count_rows, fill_rows
+from grapevine.kernels.jit import njit
+from grapevine.kernels.rng import below, draw
+
+NOBODY = -1
+
+# The `salt` word of the draws, one number a purpose, so that no two decisions share their randomness.
+SAMPLE_PARTNER, EXCHANGE_PARTNER, SAMPLE_TIES, FRIEND_TIES, LONG_LINKS, BOOTSTRAP, PUBLISHER, GATEWAY_TIES = range(1, 9)
+
+
+class Views(NamedTuple):
+    """Tables are ragged rows of links (NOBODY: free); `heard` is the round in which a link last gave a sign of life."""
+
+    starts: Starts
+    links: NDArray[np.int32]
+    heard: NDArray[np.int32]
+    cache: NDArray[np.int32]  # [node, place]
+    cache_heard: NDArray[np.int32]
+    backups: NDArray[np.int32]  # [node, place]: the nearest nodes known on the ring, after it and before it
+    alive: NDArray[np.bool_]
+
+
+@njit
+def group_contacts(partner: Columns) -> tuple[Starts, Columns]:
+    """Who contacts each node, from whom each node contacts (NOBODY: no one)."""
+    count = 0
+    for p in range(len(partner)):
+        count += partner[p] != NOBODY
+    callers, called = np.empty(count, np.int32), np.empty(count, np.int32)
+    count = 0
+    for p in range(len(partner)):
+        if partner[p] != NOBODY:
+            callers[count], called[count] = p, partner[p]
+            count += 1
+    starts = count_rows(called, len(partner))
+    return starts, fill_rows(called, callers, starts)
+
+
+@njit
+def one_of(row: Columns, seed: int, now: int, node: int, salt: int) -> int:
+    """A random entry of the row, NOBODY when it is empty."""
+    count = 0
+    for entry in row:
+        count += entry != NOBODY
+    if count == 0:
+        return NOBODY
+    skip = below(draw(seed, now, node, salt), count)
+    for entry in row:
+        if entry != NOBODY:
+            if skip == 0:
+                return int(entry)
+            skip -= 1
+    return NOBODY

@@ -1,0 +1,271 @@
+"""`grapevine simulate`, `systems` and `export`: run a system on a workload, say what there is, hand the overlay on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from grapevine.cli.console import ForceOption, JsonOption, OutOption, SeedOption, err, out, print_json, shown, table
+from grapevine.cli.from_config import add_config_command, option
+from grapevine.model.config import field_types
+from grapevine.model.errors import UsageError
+from grapevine.model.folder import new_folder
+from grapevine.model.workload import Workload, load_churn
+from grapevine.sim.churn import Schedule, flash_crowd, from_sessions, mass_failure
+from grapevine.sim.result import KIND, Simulation, export_links
+from grapevine.sim.simulate import RunConfig, simulate, system_named
+from grapevine.systems import SYSTEMS
+
+HEADLINE = {
+    "hit_ratio": "hit ratio",
+    "overhead": "overhead",
+    "hops": "hops, mean",
+    "hops_p99": "hops, p99",
+    "notifications_per_event": "notifications an event",
+    "duplicates_per_event": "  duplicates",
+    "relays_per_event": "relays an event",
+    "nodes_over_20_percent": "nodes with over 20 % overhead",
+    "degree": "degree, mean",
+    "degree_max": "degree, max",
+    "clusters_per_topic": "clusters a topic",
+    "connected_topics": "topics in one cluster",
+    "gateways_per_topic": "gateways a topic",
+    "ring": "ring correctness",
+    "lookup_hops": "hops of a lookup",
+    "wall_s": "wall, s",
+    "cpu_s": "CPU, s",
+}
+PERCENT = {"hit_ratio", "overhead", "nodes_over_20_percent", "connected_topics", "ring"}
+
+
+def parse_settings(system: str, settings: list[str]) -> dict[str, Any]:
+    """`key=value` texts as parameters of the system; `none` stands for no value."""
+    types, found = field_types(system_named(system).config_type), {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"--set {text}: write it as key=value; {system} has {', '.join(types)}")
+        if key not in types:
+            raise UsageError(f"{system} has no parameter {key}; it has {', '.join(types)}")
+        try:
+            found[key] = None if value.lower() == "none" else types[key](value)
+        except ValueError:
+            raise UsageError(f"--set {text}: {value!r} is not a valid {types[key].__name__}") from None
+    return found
+
+
+def _schedule(
+    workload: Workload,
+    *,
+    churn: Path | None,
+    round_s: float,
+    spread_s: float,
+    start_s: float,
+    crash: str | None,
+    crowd: str | None,
+    seed: int,
+) -> Schedule | None:
+    if sum(given is not None for given in (churn, crash, crowd)) > 1:
+        raise UsageError("--churn, --crash and --crowd: give one of them")
+    if churn is not None:
+        sessions = load_churn(churn)
+        return from_sessions(
+            sessions, workload.node_count, round_s=round_s, spread_s=spread_s, start_s=start_s, seed=seed
+        )
+    if crash is not None:
+        share, round = _share_at("--crash", crash)
+        return mass_failure(workload.node_count, share=share, round=round, seed=seed)
+    if crowd is not None:
+        share, round = _share_at("--crowd", crowd)
+        return flash_crowd(workload.node_count, share=share, round=round, seed=seed)
+    return None
+
+
+def _share_at(name: str, text: str) -> tuple[float, int]:
+    try:
+        share, round = text.split("@")
+        return float(share), int(round)
+    except ValueError:
+        raise UsageError(f"{name} {text}: write it as SHARE@ROUND, e.g. 0.3@80") from None
+
+
+@contextmanager
+def live_progress(rounds: int, *, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+    """One line that moves with the rounds on a terminal, and on a pipe a line now and then."""
+    if quiet:
+        yield None
+        return
+    if not err.is_terminal:
+        yield lambda row: _print_row(row, rounds)
+        return
+    columns = (
+        TextColumn("round {task.completed}/{task.total}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, TimeElapsedColumn(), console=err) as bar:
+        line = bar.add_task("compiling", total=rounds)
+        yield lambda row: bar.update(line, completed=row["round"], description=_describe(row))
+
+
+def _print_row(row: dict[str, Any], rounds: int) -> None:
+    if row["round"] == rounds or (row["round"] * 8) % rounds < 8 * max(1, rounds // 16):
+        err.print(f"round {row['round']}/{rounds}: {_describe(row)}")
+
+
+def _describe(row: dict[str, Any]) -> str:
+    parts = {"ring": "ring {:.2%}", "utility": "utility {:.3f}", "hit_ratio": "hit ratio {:.2%}"}
+    said = [text.format(row[name]) for name, text in parts.items() if row.get(name) is not None]
+    return " · ".join([f"{row['online']:,} online", *said])
+
+
+def print_simulations(runs: list[Simulation], title: str) -> None:
+    """Headline numbers, a column per run."""
+    made = table(title, "", *(run.system for run in runs))
+    for name, label in HEADLINE.items():
+        values = [run.summary.get(name) for run in runs]
+        if any(value is not None for value in values):
+            made.add_row(label, *(_value(name, value) for value in values))
+    out.print(made)
+
+
+def _value(name: str, value: float | None) -> str:
+    return f"{value:.2%}" if name in PERCENT and value is not None else shown(value)
+
+
+def _run_simulate(
+    run: RunConfig,
+    *,
+    system: str,
+    workload: Path,
+    out_: Path,
+    set_: list[str] | None,
+    seed: int,
+    threads: int | None,
+    force: bool,
+    json: bool,
+    **churn: Any,
+) -> None:
+    parameters = parse_settings(system, set_ or [])
+    loaded = Workload.load(workload)
+    schedule = _schedule(loaded, seed=seed, **churn)
+    with new_folder(out_, kind=KIND, force=force) as partial, live_progress(run.rounds, quiet=json) as progress:
+        done = simulate(
+            system, loaded, seed=seed, threads=threads, schedule=schedule, run=run, progress=progress, **parameters
+        )
+        done.write(partial)
+    if json:
+        print_json({"folder": str(out_), "system": system, "summary": done.summary})
+        return
+    print_simulations([done], escape(f"{system} on {loaded.name}: {out_}"))
+
+
+def systems(
+    name: Annotated[str | None, typer.Argument(help="A system; without it, all are listed.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Say which systems there are; with a name, every parameter, its default and where it comes from."""
+    chosen = [system_named(name)] if name else list(SYSTEMS.values())
+    if json:
+        print_json([_describe_system(system) for system in chosen])
+        return
+    for system in chosen:
+        out.print(
+            f"[bold]{system.name}[/]  {escape(system.summary)}\n  [dim]{escape(system.paper)}[/]", highlight=False
+        )
+        if name:
+            made = table("", "parameter", "default", "meaning", "source")
+            for column in made.columns:
+                column.justify = "left"
+            for field in dataclasses.fields(system.config_type):
+                meta = field.metadata
+                made.add_row(field.name, str(field.default).lower(), escape(meta["help"]), escape(meta["source"]))
+            out.print(made)
+
+
+def _describe_system(system: Any) -> dict[str, Any]:
+    parameters = [
+        {"name": field.name, "default": field.default, **{k: v for k, v in field.metadata.items() if v is not None}}
+        for field in dataclasses.fields(system.config_type)
+    ]
+    return {"name": system.name, "summary": system.summary, "paper": system.paper, "parameters": parameters}
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A simulation.")],
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="New file, .graphml or .edges.")],
+    format: Annotated[str | None, typer.Option(help="graphml or edges. Default: by the file's name.")] = None,
+) -> None:
+    """Write the overlay of a simulation for networkx, igraph or Gephi."""
+    run = Simulation.load(folder)
+    export_links(run.links, target, format=format)
+    out.print(f"{run.links.num_rows:,} links: [bold]{escape(str(target))}[/]", highlight=False)
+
+
+_SIMULATE_HELP = """Run a system on a workload, and measure what delivery costs.
+
+[bold]--set[/] gives the system's own parameters, e.g. --set table_size=20; [bold]grapevine systems NAME[/] lists them.
+Prints the headline numbers, and writes the tables events, node_load, topic_overlay, links and rounds."""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    first = [
+        option("system", Annotated[str, typer.Argument(metavar="SYSTEM", help=f"One of {', '.join(SYSTEMS)}.")]),
+        option("workload", Annotated[Path, typer.Option("--workload", "-w", metavar="DIR", help="The workload.")]),
+        option("out_", OutOption),
+        option(
+            "set_",
+            Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter; repeatable.")],
+            None,
+        ),
+    ]
+    last = [
+        option(
+            "churn",
+            Annotated[Path | None, typer.Option(metavar="DIR", help="Nodes come and go as in this workload's churn.")],
+            None,
+        ),
+        option(
+            "round_s",
+            Annotated[float, typer.Option("--round-seconds", help="Seconds of the churn trace per round.")],
+            1.0,
+        ),
+        option(
+            "spread_s",
+            Annotated[
+                float,
+                typer.Option("--spread-seconds", help="Move each session by up to so much: undoes probing bursts."),
+            ],
+            0.0,
+        ),
+        option(
+            "start_s",
+            Annotated[float, typer.Option("--start-seconds", min=0, help="Skip so much of the churn trace.")],
+            0.0,
+        ),
+        option(
+            "crash",
+            Annotated[str | None, typer.Option(metavar="SHARE@ROUND", help="Mass failure, e.g. 0.3@80.")],
+            None,
+        ),
+        option(
+            "crowd",
+            Annotated[str | None, typer.Option(metavar="SHARE@ROUND", help="Flash crowd, e.g. 0.5@80.")],
+            None,
+        ),
+        option("seed", SeedOption, 1),
+        option("threads", Annotated[int | None, typer.Option(min=1, help="Threads. Default: all cores.")], None),
+        option("force", ForceOption, False),
+        option("json", JsonOption, False),
+    ]
+    add_config_command(app, "simulate", RunConfig, _run_simulate, first=first, last=last, help=_SIMULATE_HELP)
+    app.command()(systems)
+    app.command()(export)

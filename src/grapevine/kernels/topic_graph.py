@@ -1,0 +1,75 @@
+"""The graph of one topic: its members and the links between them, numbered locally, in scratch that is reused.
+
+Members keep their position in the topic's subscriber list, so a local number means the same from round to round.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.kernels.csr import Columns, Starts
+from grapevine.kernels.jit import njit
+
+
+class Scratch(NamedTuple):
+    """Room for the graph of one topic. `local` is -1 everywhere between topics."""
+
+    local: NDArray[np.int32]  # node → local number
+    starts: NDArray[np.int64]
+    edges: NDArray[np.int32]
+
+
+@njit
+def new_scratch(node_count: int) -> Scratch:
+    """Room for any topic, with no edges yet (`room_for` adds them)."""
+    return Scratch(np.full(node_count, -1, np.int32), np.zeros(node_count + 1, np.int64), np.empty(64, np.int32))
+
+
+@njit
+def room_for(scratch: Scratch, edges: int) -> Scratch:
+    """The same scratch with room for so many edges."""
+    if len(scratch.edges) >= edges:
+        return scratch
+    return Scratch(scratch.local, scratch.starts, np.empty(2 * edges, np.int32))
+
+
+@njit
+def enter(members: Columns, alive: NDArray[np.bool_], scratch: Scratch) -> None:
+    """Number the members that are alive by their position."""
+    for i in range(len(members)):
+        if alive[members[i]]:
+            scratch.local[members[i]] = i
+
+
+@njit
+def leave(members: Columns, scratch: Scratch) -> None:
+    """Forget the members."""
+    for member in members:
+        scratch.local[member] = -1
+
+
+@njit
+def degree_sum(members: Columns, link_starts: Starts) -> int:
+    """Links that end at these members: a bound on the edges of their graph."""
+    total = 0
+    for member in members:
+        total += link_starts[member + 1] - link_starts[member]
+    return total
+
+
+@njit
+def connect(members: Columns, link_starts: Starts, links: Columns, scratch: Scratch) -> None:
+    """Rows of neighbours that are members too; members that are not alive get an empty row."""
+    count = 0
+    for i in range(len(members)):
+        scratch.starts[i] = count
+        if scratch.local[members[i]] >= 0:
+            for other in links[link_starts[members[i]] : link_starts[members[i] + 1]]:
+                j = scratch.local[other]
+                if j >= 0:
+                    scratch.edges[count] = j
+                    count += 1
+    scratch.starts[len(members)] = count

@@ -1,0 +1,98 @@
+"""What an overlay looks like: ring, degrees, and per topic the clusters and diameter of its subscribers' graph."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.kernels.csr import Columns, Starts
+from grapevine.kernels.jit import njit
+from grapevine.kernels.topic_graph import Scratch, connect, degree_sum, enter, leave, new_scratch, room_for
+
+
+def ring_correctness(
+    ids: NDArray[np.uint64],
+    alive: NDArray[np.bool_],
+    successor: NDArray[np.int32],
+    predecessor: NDArray[np.int32],
+) -> float:
+    """The share of online nodes whose successor and predecessor are the true ones among those online."""
+    online = np.flatnonzero(alive)
+    if len(online) < 2:
+        return 1.0
+    order = online[np.argsort(ids[online], kind="stable")]
+    right = (successor[order] == np.roll(order, -1)) & (
+        (predecessor[order] == np.roll(order, 1)) | (len(online) == 2)  # of two, one link serves both ways
+    )
+    return float(right.mean())
+
+
+@njit
+def topic_clusters(
+    first: int,
+    last: int,
+    subscribers: tuple[Starts, Columns],
+    links: tuple[Starts, Columns],
+    alive: NDArray[np.bool_],
+    out: NDArray[np.int64],
+) -> None:
+    """For the topics first … last-1: online subscribers, clusters (connected parts), and the size of the largest."""
+    starts, nodes = subscribers
+    graph = new_scratch(len(alive))
+    queue = np.empty(len(alive), np.int32)
+    for topic in range(first, last):
+        members = nodes[starts[topic] : starts[topic + 1]]
+        graph = room_for(graph, degree_sum(members, links[0]))
+        enter(members, alive, graph)
+        connect(members, links[0], links[1], graph)
+        online, clusters, largest = 0, 0, 0
+        hops = np.full(len(members), -1, np.int32)
+        for i in range(len(members)):
+            if alive[members[i]] and hops[i] < 0:
+                size, _ = _spread(i, graph, hops, queue)
+                online += size
+                clusters += 1
+                largest = max(largest, size)
+        out[topic, 0], out[topic, 1], out[topic, 2] = online, clusters, largest
+        leave(members, graph)
+
+
+@njit
+def topic_diameters(
+    topics: Columns,
+    subscribers: tuple[Starts, Columns],
+    links: tuple[Starts, Columns],
+    alive: NDArray[np.bool_],
+    out: NDArray[np.int64],
+) -> None:
+    """The longest shortest path between subscribers of each topic, within its clusters: a search from every member."""
+    starts, nodes = subscribers
+    graph = new_scratch(len(alive))
+    queue = np.empty(len(alive), np.int32)
+    for at in range(len(topics)):
+        members = nodes[starts[topics[at]] : starts[topics[at] + 1]]
+        graph = room_for(graph, degree_sum(members, links[0]))
+        enter(members, alive, graph)
+        connect(members, links[0], links[1], graph)
+        out[at] = 0
+        for i in range(len(members)):
+            if alive[members[i]]:
+                _, far = _spread(i, graph, np.full(len(members), -1, np.int32), queue)
+                out[at] = max(out[at], far)
+        leave(members, graph)
+
+
+@njit
+def _spread(root: int, graph: Scratch, hops: Columns, queue: Columns) -> tuple[int, int]:
+    """Breadth-first search that marks `hops`; returns how many were reached and how far the last one is."""
+    queue[0], hops[root] = root, 0
+    head, tail = 0, 1
+    while head < tail:
+        i = queue[head]
+        head += 1
+        for j in graph.edges[graph.starts[i] : graph.starts[i + 1]]:
+            if hops[j] < 0:
+                hops[j] = hops[i] + 1
+                queue[tail] = j
+                tail += 1
+    return tail, int(hops[queue[tail - 1]])

@@ -1,0 +1,24 @@
+"""Reading and writing stored tables without Spark: a folder of Parquet files in the declared schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from grapevine.model.tables import NODES, TOPICS, Table
+
+
+def read_table(folder: Path, table: Table) -> pa.Table:
+    """One stored table in its declared schema, ordered by its dense number where it has one."""
+    content = pq.read_table(folder / table.name, columns=table.column_names).cast(table.schema)
+    key = {NODES: "node", TOPICS: "topic"}.get(table)
+    return content.sort_by(key) if key else content
+
+
+def write_table(content: pa.Table, folder: Path, table: Table) -> int:
+    """Store a table that is already in memory; returns its rows."""
+    (folder / table.name).mkdir(parents=True)
+    pq.write_table(content.select(table.column_names).cast(table.schema), folder / table.name / "part-0.parquet")
+    return int(content.num_rows)

@@ -1,0 +1,1 @@
+"""Simulation: rounds over arrays, churn, events on their way through the overlay."""

@@ -1,0 +1,115 @@
+"""Who comes and goes, and when: a schedule of joins, leaves and crashes by round.
+
+A protocol round stands for one second (the papers give no period). A trace is played at `round_s` of its seconds per
+round, so real traces of weeks fit; the faster they are played, the harder the churn per round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.kernels.rng import priorities
+from grapevine.model.errors import UsageError
+from grapevine.model.workload import Churn
+
+_SPREAD, _CHOICE = 201, 202  # the `round` words of these draws
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happens at the start of one round. Leaving nodes tell their neighbours, crashing ones do not."""
+
+    joins: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    leaves: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    crashes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Nodes that are there from the beginning, and changes by round."""
+
+    first: NDArray[np.int32]
+    changes: dict[int, Change]
+
+    @property
+    def last_round(self) -> int:
+        """The round of the last change; 0 when there is none."""
+        return max(self.changes, default=0)
+
+
+def everyone(node_count: int) -> Schedule:
+    """All nodes start together and stay."""
+    return Schedule(np.arange(node_count, dtype=np.int32), {})
+
+
+def from_sessions(
+    churn: Churn,
+    node_count: int,
+    *,
+    round_s: float,
+    spread_s: float = 0.0,
+    start_s: float = 0.0,
+    graceful: bool = False,
+    seed: int = 1,
+) -> Schedule:
+    """A recorded or generated churn table as a schedule; node i follows the trace's node i modulo its size.
+
+    `spread_s` moves every session by up to so much, start and end alike: traces that were probed now and then have
+    their events in bursts. The first `start_s` seconds of the trace are skipped.
+    """
+    if round_s <= 0:
+        raise UsageError(f"round_s={round_s:g}: needs to be more than 0 seconds")
+    size = int(churn.node.max()) + 1
+    copies = [np.flatnonzero(churn.node + size * copy < node_count) for copy in range(-(-node_count // size))]
+    node = np.concatenate([churn.node[which] + size * copy for copy, which in enumerate(copies)]).astype(np.int32)
+    which = np.concatenate(copies)
+    moved = priorities(seed, _SPREAD, len(node)).astype(np.float64) / 2.0**64 * spread_s
+    origin = churn.joined_s.min() + start_s
+    start = np.maximum(np.ceil((churn.joined_s[which] - origin + moved) / round_s), 0)
+    end = np.ceil((churn.left_s[which] - origin + moved) / round_s)
+    lasting = end > start
+    return _schedule(node[lasting], start[lasting], end[lasting], graceful=graceful)
+
+
+def _schedule(
+    node: NDArray[np.int32], start: NDArray[np.float64], end: NDArray[np.float64], *, graceful: bool
+) -> Schedule:
+    joins = {int(r): np.unique(node[start == r]) for r in np.unique(start)}
+    gone = {int(r): np.unique(node[end == r]) for r in np.unique(end[np.isfinite(end)])}
+    first = joins.pop(0, np.empty(0, np.int32))
+    return Schedule(
+        first,
+        {
+            r: Change(
+                joins=joins.get(r, np.empty(0, np.int32)),
+                **{"leaves" if graceful else "crashes": gone.get(r, np.empty(0, np.int32))},
+            )
+            for r in sorted(joins.keys() | gone.keys())
+        },
+    )
+
+
+def mass_failure(node_count: int, *, share: float, round: int, seed: int = 1) -> Schedule:
+    """A random share of all nodes crashes in one round."""
+    return Schedule(np.arange(node_count, dtype=np.int32), {round: Change(crashes=_some(node_count, share, seed))})
+
+
+def flash_crowd(node_count: int, *, share: float, round: int, seed: int = 1) -> Schedule:
+    """A random share of all nodes comes in one round; the others were there from the beginning."""
+    late = _some(node_count, share, seed)
+    return Schedule(np.setdiff1d(np.arange(node_count, dtype=np.int32), late), {round: Change(joins=late)})
+
+
+def _some(node_count: int, share: float, seed: int) -> NDArray[np.int32]:
+    if not 0 < share < 1:
+        raise UsageError(f"share={share:g}: needs to lie between 0 and 1")
+    order = np.argsort(priorities(seed, _CHOICE, node_count), kind="stable")
+    return np.sort(order[: round_half_up(share * node_count)]).astype(np.int32)
+
+
+def round_half_up(value: float) -> int:
+    """The nearest integer, halves upwards."""
+    return int(np.floor(value + 0.5))

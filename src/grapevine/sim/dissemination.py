@@ -1,0 +1,252 @@
+"""Events on their way: what each subscriber and each relay of a topic receives.
+
+The graph of a topic is made of the links between its subscribers (when the system floods) and of the lookup trees of
+its gateways. Whoever gets an event for the first time passes it on to all its neighbours in this graph but the one it
+came from. So an edge on which the event arrived first carries one notification, any other two: one each way.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks.small_world import Ids, next_hop
+from grapevine.blocks.views import NOBODY, Views
+from grapevine.kernels.csr import Columns, Starts
+from grapevine.kernels.jit import njit
+from grapevine.kernels.topic_graph import Scratch, connect, degree_sum, enter, new_scratch, room_for
+
+# Columns of the result, one row per event.
+EVENT_FIELDS = (
+    "subscribers", "reached", "wanted", "duplicate", "unwanted", "relays",
+    "hops_sum", "hops_p50", "hops_p95", "hops_p99", "hops_max",
+)  # fmt: skip
+SUBSCRIBERS, REACHED, WANTED, DUPLICATE, UNWANTED, RELAYS, HOPS_SUM, HOPS_P50, HOPS_P95, HOPS_P99, HOPS_MAX = range(11)
+# Columns of the load on nodes.
+LOAD_FIELDS = "wanted", "duplicate", "unwanted"
+LOAD_WANTED, LOAD_DUPLICATE, LOAD_UNWANTED = range(3)
+
+
+class Medium(NamedTuple):
+    """What events travel through: who subscribes, who links to whom, and how the system delivers."""
+
+    topic_starts: Starts
+    topic_nodes: Columns
+    gateways: NDArray[np.bool_]  # by (topic, subscriber)
+    floods: bool
+    link_starts: Starts  # links both ways
+    links: Columns
+    views: Views  # tables, for lookups
+    fresh: int  # links last heard before this round are not used for lookups
+    ids: Ids
+    topic_ids: Ids
+
+
+class TopicGraph(NamedTuple):
+    """The nodes that carry a topic, members first (by position), and their edges as rows."""
+
+    nodes: Columns
+    starts: Starts
+    edges: Columns
+
+
+@njit
+def build_graph(
+    topic: int, publisher: int, medium: Medium, scratch: Scratch, nodes: Columns, up: Columns
+) -> TopicGraph:
+    """The graph of one topic. A publisher that is no subscriber joins it by its own lookup.
+
+    `scratch.local` numbers the graph's nodes until `forget`; `nodes` and `up` have room for every node.
+    """
+    a, b = medium.topic_starts[topic], medium.topic_starts[topic + 1]
+    members, key = medium.topic_nodes[a:b], medium.topic_ids[topic]
+    size = len(members)
+    nodes[:size] = members
+    up[:size] = NOBODY
+    enter(members, medium.views.alive, scratch)
+    if medium.floods:
+        connect(members, medium.link_starts, medium.links, scratch)
+    else:
+        scratch.starts[: size + 1] = 0
+    count, looked_up = size, np.zeros(size, np.bool_)
+    for i in range(size):
+        if medium.gateways[a + i] and medium.views.alive[members[i]]:
+            count = _climb(i, size, count, key, medium, scratch.local, nodes, up, looked_up)
+    if scratch.local[publisher] < 0:
+        nodes[count], up[count] = publisher, NOBODY
+        scratch.local[publisher] = count
+        count = _climb(count, size, count + 1, key, medium, scratch.local, nodes, up, looked_up)
+    starts, edges = _join_edges(size, count, medium.floods, scratch, up)
+    return TopicGraph(nodes[:count], starts, edges)
+
+
+@njit
+def _climb(
+    start: int,
+    size: int,
+    count: int,
+    key: np.uint64,
+    medium: Medium,
+    local: NDArray[np.int32],
+    nodes: Columns,
+    up: Columns,
+    looked_up: NDArray[np.bool_],
+) -> int:
+    """Walk from a local node towards the key, adding relays, until the path meets one walked before, the rendezvous
+    or a dead node that swallows the request; returns the new number of nodes."""
+    at = start
+    while True:
+        if at < size:
+            if looked_up[at]:
+                return count
+            looked_up[at] = True
+        elif up[at] != NOBODY:
+            return count
+        q = next_hop(nodes[at], key, medium.fresh, medium.ids, medium.views)
+        if q == NOBODY or not medium.views.alive[q]:
+            return count
+        known = local[q] >= 0
+        if not known:
+            local[q] = count
+            nodes[count], up[count] = q, NOBODY
+            count += 1
+        up[at] = local[q]
+        at = int(local[q])
+        if known and at >= size:
+            return count
+
+
+@njit
+def _join_edges(size: int, count: int, floods: bool, scratch: Scratch, up: Columns) -> tuple[Starts, Columns]:
+    """Member links and tree edges in one set of rows. A tree edge between two members is a link that floods anyway."""
+    starts = np.zeros(count + 1, np.int64)
+    for i in range(size):
+        starts[i + 1] = scratch.starts[i + 1] - scratch.starts[i]
+    for i in range(count):
+        j = up[i]
+        if j != NOBODY and not (floods and i < size and j < size):
+            starts[i + 1] += 1
+            starts[j + 1] += 1
+    for i in range(count):
+        starts[i + 1] += starts[i]
+    edges, cursor = np.empty(starts[count], np.int32), starts[:count].copy()
+    for i in range(size):
+        for at in range(scratch.starts[i], scratch.starts[i + 1]):
+            edges[cursor[i]] = scratch.edges[at]
+            cursor[i] += 1
+    for i in range(count):
+        j = up[i]
+        if j != NOBODY and not (floods and i < size and j < size):
+            edges[cursor[i]], edges[cursor[j]] = j, i
+            cursor[i] += 1
+            cursor[j] += 1
+    return starts, edges
+
+
+@njit
+def flood(root: int, graph: TopicGraph, hops: Columns, sender: Columns, received: Columns) -> None:
+    """Hops from the root (NOBODY: not reached), who told each node first, and how many notifications it received."""
+    count = len(graph.nodes)
+    hops[:count] = NOBODY
+    received[:count] = 0
+    queue = np.empty(count, np.int32)
+    queue[0], hops[root], sender[root] = root, 0, NOBODY
+    head, tail = 0, 1
+    while head < tail:
+        i = queue[head]
+        head += 1
+        for at in range(graph.starts[i], graph.starts[i + 1]):
+            j = graph.edges[at]
+            if j != sender[i]:
+                received[j] += 1
+                if hops[j] == NOBODY:
+                    hops[j], sender[j] = hops[i] + 1, i
+                    queue[tail] = j
+                    tail += 1
+
+
+@njit
+def account(
+    size: int,
+    root: int,
+    weight: int,
+    graph: TopicGraph,
+    counted: NDArray[np.bool_],
+    hops: Columns,
+    received: Columns,
+    event: NDArray[np.int64],
+    load: NDArray[np.int64],
+) -> None:
+    """One event's row of the result, and its share of every node's load. The publisher does not count as reached.
+
+    Interested nodes receive the first copy as wanted and the others as duplicates; whatever uninterested nodes receive
+    is unwanted, repeated or not.
+    """
+    event[:] = 0
+    by_hops = np.zeros(len(graph.nodes) + 1, np.int64)
+    for i in range(len(graph.nodes)):
+        node = graph.nodes[i]
+        if i < size:
+            first = 1 if hops[i] > 0 else 0
+            again = received[i] - first
+            event[WANTED] += first
+            event[DUPLICATE] += again
+            load[node, LOAD_WANTED] += weight * first
+            load[node, LOAD_DUPLICATE] += weight * again
+            if i != root and counted[node]:
+                event[SUBSCRIBERS] += 1
+                if hops[i] > 0:
+                    event[REACHED] += 1
+                    event[HOPS_SUM] += hops[i]
+                    by_hops[hops[i]] += 1
+        elif received[i] > 0:
+            event[UNWANTED] += received[i]
+            event[RELAYS] += 1
+            load[node, LOAD_UNWANTED] += weight * received[i]
+    event[HOPS_P50] = _percentile(by_hops, event[REACHED], 50)
+    event[HOPS_P95] = _percentile(by_hops, event[REACHED], 95)
+    event[HOPS_P99] = _percentile(by_hops, event[REACHED], 99)
+    event[HOPS_MAX] = _percentile(by_hops, event[REACHED], 100)
+
+
+@njit
+def _percentile(by_hops: NDArray[np.int64], total: int, percent: int) -> int:
+    """The smallest number of hops within which so many percent were reached (nearest rank); 0 when none was."""
+    rank, below = (total * percent + 99) // 100, 0
+    for hops in range(len(by_hops)):
+        below += by_hops[hops]
+        if below >= rank:
+            return hops
+    return 0
+
+
+@njit
+def disseminate(
+    first: int,
+    last: int,
+    topics: Columns,
+    publishers: Columns,
+    weights: NDArray[np.int64],
+    counted: NDArray[np.bool_],
+    medium: Medium,
+    events: NDArray[np.int64],
+    load: NDArray[np.int64],
+) -> None:
+    """Publish the events first … last-1, one at a time: rows of `events`, and node loads weighted by topic.
+
+    Subscribers count only where `counted` says so; the others still receive and pass on.
+    """
+    node_count = len(medium.ids)
+    scratch, nodes, up = new_scratch(node_count), np.empty(node_count, np.int32), np.empty(node_count, np.int32)
+    hops, sender, received = np.empty((3, node_count), np.int32)
+    for i in range(first, last):
+        topic, publisher = topics[i], publishers[i]
+        a, b = medium.topic_starts[topic], medium.topic_starts[topic + 1]
+        scratch = room_for(scratch, degree_sum(medium.topic_nodes[a:b], medium.link_starts))
+        graph = build_graph(topic, publisher, medium, scratch, nodes, up)
+        root = scratch.local[publisher]
+        flood(root, graph, hops, sender, received)
+        account(b - a, root, weights[topic], graph, counted, hops, received, events[i], load)
+        scratch.local[graph.nodes] = NOBODY

@@ -1,0 +1,155 @@
+"""What a simulation leaves behind: tables, headline numbers, and how they are stored, shown and exported."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from grapevine.model import tables
+from grapevine.model.errors import UsageError
+from grapevine.model.folder import new_folder
+from grapevine.model.manifest import Manifest, read_manifest
+from grapevine.model.store import read_table, write_table
+
+KIND = "simulation"
+_TABLES = tables.SIMULATION_TABLES
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """A finished run. Tables are Arrow tables in the schemas of docs/tables.md: `run.events.to_pandas()`."""
+
+    system: str
+    config: dict[str, Any]  # of the system
+    settings: dict[str, Any]  # of the run: rounds, churn, how it was measured
+    workload: str
+    seed: int
+    summary: dict[str, float | None]
+    tables: dict[str, pa.Table] = field(repr=False)
+    version: str = ""
+
+    @property
+    def events(self) -> pa.Table:
+        """Published events and what became of them."""
+        return self.tables[tables.EVENTS.name]
+
+    @property
+    def nodes(self) -> pa.Table:
+        """Degree and load per node."""
+        return self.tables[tables.NODE_LOAD.name]
+
+    @property
+    def topics(self) -> pa.Table:
+        """Clusters, gateways and diameter per topic."""
+        return self.tables[tables.TOPIC_OVERLAY.name]
+
+    @property
+    def links(self) -> pa.Table:
+        """The overlay."""
+        return self.tables[tables.LINKS.name]
+
+    @property
+    def rounds(self) -> pa.Table:
+        """The run as it went."""
+        return self.tables[tables.ROUNDS.name]
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Manifest:
+        """Write the tables and a manifest into a new folder."""
+        with new_folder(Path(folder), kind=KIND, force=force) as partial:
+            return self.write(partial)
+
+    def write(self, folder: Path) -> Manifest:
+        """Write the tables and a manifest into this folder, which a caller makes and renames (`new_folder`)."""
+        manifest = Manifest(
+            kind=KIND,
+            stage=f"simulate {self.system}",
+            version=self.version,
+            config={"system": self.system, "parameters": self.config, "run": self.settings},
+            seed=self.seed,
+            inputs=[self.workload],
+            tables={table.name: write_table(self.tables[table.name], folder, table) for table in _TABLES},
+            counts=dict(self.summary),
+        )
+        manifest.write(folder)
+        return manifest
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Simulation:
+        """Read what `save` or `grapevine simulate` wrote."""
+        folder = Path(folder)
+        manifest = read_manifest(folder, KIND)
+        return cls(
+            system=manifest.config["system"],
+            config=manifest.config["parameters"],
+            settings=manifest.config["run"],
+            workload=manifest.inputs[0],
+            seed=manifest.seed or 0,
+            summary=manifest.counts,
+            tables={table.name: read_table(folder, table) for table in _TABLES},
+            version=manifest.version,
+        )
+
+    def __repr__(self) -> str:
+        return f"Simulation({self.system} on {self.workload}: {', '.join(self._headline())})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name.replace('_', ' '))}</th><td>{value:.4g}</td></tr>"
+            for name, value in self.summary.items()
+            if value is not None
+        )
+        return f"<b>{html.escape(self.system)}</b> on {html.escape(self.workload)}<table>{rows}</table>"
+
+    def _headline(self) -> list[str]:
+        shown = {
+            "hit_ratio": "hit ratio {:.4%}",
+            "overhead": "overhead {:.2%}",
+            "hops": "{:.2f} hops",
+            "degree": "degree {:.1f}",
+        }
+        return [text.format(self.summary[name]) for name, text in shown.items() if self.summary[name] is not None]
+
+
+def export_links(links: pa.Table, target: Path, *, format: str | None = None) -> Path:
+    """Write an overlay for networkx, igraph or Gephi: GraphML (`.graphml`) or an edge list (`.edges`, `.tsv`)."""
+    format = format or {".graphml": "graphml", ".edges": "edges", ".tsv": "edges"}.get(target.suffix)
+    if format not in ("graphml", "edges"):
+        raise UsageError(f"{target}: cannot tell the format; end the name in .graphml or .edges, or give --format")
+    if target.exists():
+        raise UsageError(f"{target}: exists already; choose another name")
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        with partial.open("w") as file:
+            for line in _graphml(links) if format == "graphml" else _edge_list(links):
+                file.write(line)
+        partial.rename(target)
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written ({error.strerror})") from None
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def _edge_list(links: pa.Table) -> Any:
+    for source, target, kind in _rows(links):
+        yield f"{source}\t{target}\t{kind}\n"
+
+
+def _graphml(links: pa.Table) -> Any:
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+    yield '<key id="kind" for="edge" attr.name="kind" attr.type="string"/>\n<graph edgedefault="directed">\n'
+    rows = list(_rows(links))
+    for node in sorted({node for source, target, _ in rows for node in (source, target)}):
+        yield f'<node id="{node}"/>\n'
+    for source, target, kind in rows:
+        yield f'<edge source="{source}" target="{target}"><data key="kind">{kind}</data></edge>\n'
+    yield "</graph>\n</graphml>\n"
+
+
+def _rows(links: pa.Table) -> Any:
+    columns = (links[name].to_pylist() for name in ("source", "target", "kind"))
+    return zip(*columns, strict=True)

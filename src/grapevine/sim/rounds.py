@@ -1,0 +1,297 @@
+"""The round engine: a system on a network, driven round by round, with churn, changes of interest, and measurements.
+
+rounds = Rounds("vitis", workload, VitisConfig(table_size=20), seed=7)
+for _ in range(160):
+    rounds.step()
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks.network import Network
+from grapevine.blocks.profiles import Profiles, clear, lay_out, utility
+from grapevine.blocks.small_world import PREDECESSOR, SUCCESSOR, lookup
+from grapevine.blocks.views import NOBODY, PUBLISHER, Views
+from grapevine.kernels import csr
+from grapevine.kernels.csr import Columns, Starts
+from grapevine.kernels.jit import njit
+from grapevine.kernels.rng import below, draw
+from grapevine.metrics.overlay import ring_correctness, topic_clusters, topic_diameters
+from grapevine.model.errors import UsageError
+from grapevine.model.workload import Csr, Workload
+from grapevine.sim.churn import Schedule, everyone
+from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Medium, disseminate
+from grapevine.systems import SYSTEMS
+from grapevine.systems.base import GossipConfig
+
+RATE_ONE = 2**16  # the mean rate as a whole number, so that sums of loads do not depend on their order
+
+
+class Rounds:
+    """A simulation in progress."""
+
+    def __init__(
+        self,
+        system: str,
+        workload: Workload,
+        config: GossipConfig,
+        *,
+        seed: int = 1,
+        threads: int = 1,
+        schedule: Schedule | None = None,
+        always_gossip: bool = False,
+    ) -> None:
+        self.workload, self.schedule = workload, schedule or everyone(workload.node_count)
+        self.network = Network(
+            workload,
+            sample_size=config.sample_size,
+            ring_backups=getattr(config, "ring_backups", 0),
+            seed=seed,
+            threads=threads,
+        )
+        self.system = SYSTEMS[system](config, self.network)
+        self.network.open_at_once(self.schedule.first)
+        self.joined, self.left = len(self.schedule.first), 0
+        # What neighbours tell each other about topics matters to nobody until an event is published. While links
+        # change by churn it is done in every round; otherwise it is left to `settle`, which ends in the same state.
+        self.always_gossip = always_gossip or bool(self.schedule.changes)
+        self._wishes: dict[tuple[int, int], bool] = {}
+
+    @property
+    def now(self) -> int:
+        """Rounds done."""
+        return self.network.now
+
+    def subscribe(self, node: int, topic: int) -> None:
+        """From the next round on, the node wants the topic."""
+        self._wish(node, topic, True)
+
+    def unsubscribe(self, node: int, topic: int) -> None:
+        """From the next round on, the node does not want the topic."""
+        self._wish(node, topic, False)
+
+    def _wish(self, node: int, topic: int, wanted: bool) -> None:
+        if not (0 <= node < self.network.size and 0 <= topic < len(self.network.topic_ids)):
+            known = f"{self.network.size} nodes and {len(self.network.topic_ids)} topics"
+            raise UsageError(f"node {node}, topic {topic}: there are {known}, numbered from 0")
+        self._wishes[node, topic] = wanted
+
+    def step(self) -> None:
+        """One round: who comes and goes, new interests, peer sampling, view exchange."""
+        self.network.now += 1
+        self._apply_churn()
+        self._apply_wishes()
+        self.network.sample()
+        self.system.exchange()
+        if self.always_gossip:
+            self.system.gossip()
+
+    def _apply_churn(self) -> None:
+        change = self.schedule.changes.get(self.now)
+        if change is None:
+            return
+        gone = np.union1d(change.leaves, change.crashes).astype(np.int32)
+        self.network.say_goodbye(change.leaves)
+        self.network.leave(gone)
+        self.network.join(change.joins)
+        self.system.forget(np.union1d(gone, change.joins).astype(np.int32))
+        self.left += len(gone)
+        self.joined += len(change.joins)
+
+    def _apply_wishes(self) -> None:
+        if not self._wishes:
+            return
+        profiles = self.network.profiles
+        rows = csr.row_numbers(profiles.starts)
+        pairs = set(zip(rows.tolist(), profiles.topics.tolist(), strict=True))
+        for pair, wanted in self._wishes.items():
+            (pairs.add if wanted else pairs.discard)(pair)
+        self._wishes.clear()
+        nodes, topics = np.array(sorted(pairs), np.int32).reshape(-1, 2).T
+        topic_count = len(self.network.topic_ids)
+        starts, columns = csr.from_pairs(
+            np.ascontiguousarray(nodes), np.ascontiguousarray(topics), self.network.size, topic_count
+        )
+        self.network.set_interests(Csr(starts, columns))
+        self.system.interests_changed()
+
+    def settle(self, topics: tuple[int, int]) -> None:
+        """Bring what neighbours agree on up to date for these topics, unless that is done in every round."""
+        if not self.always_gossip:
+            self.system.settle(topics)
+
+    def publish(
+        self, topics: NDArray[np.int32], *, grace_rounds: int = 0, owners: bool = False
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]]]:
+        """One event on each of these topics that has a subscriber to publish it: columns of events, loads of nodes.
+
+        A random subscriber publishes, or the topic's owner where the workload knows one and `owners` asks for it.
+        Subscribers that joined less than `grace_rounds` ago do not count.
+        """
+        network = self.network
+        counted = network.alive & (self.now - network.joined >= grace_rounds)
+        if len(self.schedule.changes) == 0:
+            counted = network.alive
+        owner = self.workload.publishers if owners else np.full(len(network.topic_ids), NOBODY, np.int32)
+        starts, nodes = network.topic_nodes.starts, network.topic_nodes.columns
+        publishers = choose_publishers(network.seed, self.now, topics, starts, nodes, counted, owner)
+        topics, publishers = topics[publishers != NOBODY], publishers[publishers != NOBODY]
+        events = np.zeros((len(topics), len(EVENT_FIELDS)), np.int64)
+        medium, loads = self._medium(), []
+        weights = np.maximum(np.round(network.rates / network.rates.mean() * RATE_ONE), 0).astype(np.int64)
+
+        def work(first: int, last: int) -> None:
+            load = np.zeros((network.size, len(LOAD_FIELDS)), np.int64)
+            disseminate(first, last, topics, publishers, weights, counted, medium, events, load)
+            loads.append(load)
+
+        network.in_chunks(work, len(topics))
+        rate = network.rates[topics]
+        shown: dict[str, NDArray[Any]] = {
+            "round": np.full(len(topics), self.now, np.int32),
+            "topic": topics,
+            "publisher": publishers,
+            "rate": rate,
+        }
+        load = np.sum(loads, axis=0) / RATE_ONE if loads else np.zeros((network.size, len(LOAD_FIELDS)))
+        return (
+            shown | {name: events[:, i] for i, name in enumerate(EVENT_FIELDS)},
+            {name: load[:, i] for i, name in enumerate(LOAD_FIELDS)},
+        )
+
+    def _medium(self) -> Medium:
+        network, links, delivery = self.network, self.network.neighbours(), self.system.delivery()
+        return Medium(
+            network.topic_nodes.starts,
+            network.topic_nodes.columns,
+            delivery.gateways,
+            delivery.floods,
+            links.starts,
+            links.columns,
+            network.views,
+            self.now,
+            network.ids,
+            network.topic_ids,
+        )
+
+    def ring_correctness(self) -> float | None:
+        """The share of online nodes with their true ring neighbours; None for systems without a ring."""
+        if not self.system.ring_slots:
+            return None
+        views = self.network.views
+        rows = views.starts[:-1]
+        return ring_correctness(
+            self.network.ids, self.network.alive, views.links[rows + SUCCESSOR], views.links[rows + PREDECESSOR]
+        )
+
+    def mean_utility(self, *, nodes: int = 1_000) -> float | None:
+        """The mean of Eq. 1 over the links of the first so many nodes."""
+        total, count = link_utility(min(nodes, self.network.size), self.network.profiles, self.network.views)
+        return total / count if count else None
+
+    def lookup_hops(self, *, lookups: int = 1_000) -> float | None:
+        """Mean hops of lookups from random online nodes to random topics; None without a ring."""
+        online = np.flatnonzero(self.network.alive).astype(np.int32)
+        if not self.system.ring_slots or len(online) == 0:
+            return None
+        network = self.network
+        return float(
+            mean_lookup(network.seed, self.now, lookups, online, network.topic_ids, network.ids, network.views)
+        )
+
+    def topic_clusters(self) -> NDArray[np.int64]:
+        """Per topic: online subscribers, clusters, size of the largest."""
+        network, links = self.network, self.network.neighbours()
+        out = np.zeros((len(network.topic_ids), 3), np.int64)
+        subscribers = network.topic_nodes.starts, network.topic_nodes.columns
+        both_ways = links.starts, links.columns
+        network.in_chunks(
+            lambda a, b: topic_clusters(a, b, subscribers, both_ways, network.alive, out), len(network.topic_ids)
+        )
+        return out
+
+    def topic_diameters(self, topics: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The diameters of these topics' subscriber graphs."""
+        network, links = self.network, self.network.neighbours()
+        out = np.zeros(len(topics), np.int64)
+        subscribers = network.topic_nodes.starts, network.topic_nodes.columns
+        topic_diameters(topics, subscribers, (links.starts, links.columns), network.alive, out)
+        return out
+
+    def links(self) -> dict[str, NDArray[Any]]:
+        """Columns source, target and kind of all links of online nodes."""
+        views = self.network.views
+        sizes = np.diff(views.starts)
+        kinds = {int(size): np.array(self.system.slot_kinds(int(size)), dtype=object) for size in np.unique(sizes)}
+        rows = csr.row_numbers(views.starts)
+        slot = np.arange(len(rows)) - np.repeat(views.starts[:-1], sizes)
+        used = views.links != NOBODY
+        names = sorted({name for row in kinds.values() for name in row})
+        code = np.full((int(sizes.max(initial=0)) + 1, int(sizes.max(initial=0)) + 1), 0, np.int32)
+        for size, row in kinds.items():
+            code[size, : len(row)] = [names.index(name) for name in row]
+        kind = np.array(names or ["none"], dtype=object)[code[sizes[rows[used]], slot[used]]]
+        return {"source": rows[used], "target": views.links[used], "kind": kind}
+
+
+@njit
+def choose_publishers(
+    seed: int,
+    now: int,
+    topics: Columns,
+    starts: Starts,
+    nodes: Columns,
+    counted: NDArray[np.bool_],
+    owner: Columns,
+) -> Columns:
+    """For each topic its owner if it is online, otherwise a random subscriber that counts, or NOBODY."""
+    out = np.full(len(topics), NOBODY, np.int32)
+    for i in range(len(topics)):
+        topic = topics[i]
+        if owner[topic] != NOBODY and counted[owner[topic]]:
+            out[i] = owner[topic]
+            continue
+        able = 0
+        for node in nodes[starts[topic] : starts[topic + 1]]:
+            able += counted[node]
+        if able == 0:
+            continue
+        skip = below(draw(seed, now, topic, PUBLISHER), able)
+        for node in nodes[starts[topic] : starts[topic + 1]]:
+            if counted[node]:
+                if skip == 0:
+                    out[i] = node
+                    break
+                skip -= 1
+    return out
+
+
+@njit
+def link_utility(count: int, profiles: Profiles, views: Views) -> tuple[float, int]:
+    """Summed utility and number of the links of the first `count` nodes."""
+    dense = np.zeros(len(profiles.weights), np.int64)
+    total, links = 0.0, 0
+    for p in range(count):
+        lay_out(p, profiles, dense)
+        for q in views.links[views.starts[p] : views.starts[p + 1]]:
+            if q != NOBODY:
+                total += utility(p, q, profiles, dense)
+                links += 1
+        clear(p, profiles, dense)
+    return total, links
+
+
+@njit
+def mean_lookup(
+    seed: int, now: int, lookups: int, online: Columns, keys: NDArray[np.uint64], ids: NDArray[np.uint64], views: Views
+) -> float:
+    """Mean hops of lookups from random online nodes to random keys."""
+    path, total = np.empty(len(ids) + 1, np.int32), 0
+    for i in range(lookups):
+        start = online[below(draw(seed, now, i, PUBLISHER), len(online))]
+        total += abs(lookup(start, keys[below(draw(seed, now, i, 0), len(keys))], now, ids, views, path)) - 1
+    return total / max(lookups, 1)

@@ -1,0 +1,216 @@
+"""`grapevine.simulate`: a system on a workload, from the first round to tables and headline numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from grapevine.metrics.traffic import node_overhead, share_above, summarise_events
+from grapevine.model import tables
+from grapevine.model.config import Config, check_seed, parameter
+from grapevine.model.errors import UsageError
+from grapevine.model.workload import Workload
+from grapevine.sim.churn import Schedule
+from grapevine.sim.result import Simulation
+from grapevine.sim.rounds import Rounds
+from grapevine.systems import SYSTEMS, System
+from grapevine.systems.base import GossipConfig
+
+Progress = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig(Config):
+    """How long to run and what to measure."""
+
+    rounds: int = parameter(160, "gossip rounds", source="ours: the ring of 10,000 nodes is exact after 80", low=1)
+    measure_every: int = parameter(10, "rounds between two measurements of a sample of topics", source="ours", low=1)
+    measure_topics: int = parameter(50, "topics in such a sample; 0: measure at the end only", source="ours", low=0)
+    grace_rounds: int = parameter(
+        10, "a node counts from so many rounds after its join (a round is a second)", source="Vitis §IV-E: 10 s", low=0
+    )
+    publish_from: str = parameter(
+        "subscriber",
+        "who publishes: a random subscriber, or the topic's owner where the trace knows it",
+        source="ours: Vitis does not say",
+        choices=("subscriber", "owner"),
+    )
+    diameter_topics: int = parameter(
+        20, "topics whose diameter is measured (a search from every subscriber)", source="ours", low=0
+    )
+
+
+def system_named(name: str) -> type[System]:
+    """The system class of this name."""
+    if name not in SYSTEMS:
+        raise UsageError(f"system {name!r}: choose one of {', '.join(SYSTEMS)}")
+    return SYSTEMS[name]
+
+
+def make_config(system: str, parameters: dict[str, Any]) -> GossipConfig:
+    """The system's configuration; unknown parameters are answered with the known ones."""
+    kind = system_named(system).config_type
+    known = [field.name for field in dataclasses.fields(kind)]
+    if unknown := sorted(set(parameters) - set(known)):
+        raise UsageError(f"{system} has no parameter {', '.join(unknown)}; it has {', '.join(known)}")
+    return kind(**parameters)
+
+
+def check_fit(workload: Workload, config: GossipConfig) -> None:
+    """A workload that this configuration can be run on, or a sentence that says why not."""
+    table_size = getattr(config, "table_size", None)
+    if table_size is not None and workload.node_count <= table_size:
+        raise UsageError(
+            f"{workload.name}: has {workload.node_count} nodes, too few for table_size={table_size}; "
+            "take a larger workload or a smaller table"
+        )
+    if workload.subscription_count == 0:
+        raise UsageError(f"{workload.name}: nobody subscribes to anything, so there is nothing to deliver")
+
+
+def simulate(
+    system: str,
+    workload: Workload,
+    *,
+    seed: int = 1,
+    threads: int | None = None,
+    schedule: Schedule | None = None,
+    run: RunConfig | None = None,
+    progress: Progress | None = None,
+    rounds: int | None = None,
+    **parameters: Any,
+) -> Simulation:
+    """Run a system on a workload and measure it.
+
+    `parameters` are the system's (`grapevine systems vitis` lists them). The result depends on workload, parameters,
+    schedule and seed, not on `threads` (default: all cores). `rounds` overrides the run's.
+    """
+    from grapevine import __version__
+
+    config = make_config(system, parameters)
+    run = run or RunConfig()
+    run = dataclasses.replace(run, rounds=rounds) if rounds is not None else run
+    check_seed(seed)
+    check_fit(workload, config)
+    began, cpu = time.perf_counter(), time.process_time()
+    engine = Rounds(
+        system, workload, config, seed=seed, threads=threads or len(os.sched_getaffinity(0)), schedule=schedule
+    )
+    samples: list[dict[str, Any]] = []
+    measured: list[dict[str, NDArray[Any]]] = []
+    before = (0, 0)
+    for now in range(1, run.rounds + 1):
+        engine.step()
+        if now % run.measure_every == 0 or now == run.rounds:
+            row, events = _measure_sample(engine, run, len(samples))
+            row |= {"joined": engine.joined - before[0], "left": engine.left - before[1]}
+            before = engine.joined, engine.left
+            samples.append(row)
+            if engine.schedule.changes and events is not None:
+                measured.append(events)
+            if progress:
+                progress(row)
+    topics = np.arange(workload.topic_count, dtype=np.int32)
+    engine.settle((0, len(topics)))
+    last, load = engine.publish(topics, grace_rounds=run.grace_rounds, owners=run.publish_from == "owner")
+    if not engine.schedule.changes:
+        measured = [last]  # without churn, the samples on the way say nothing that the end does not
+    found = {
+        tables.EVENTS.name: _table(tables.EVENTS, {k: np.concatenate([e[k] for e in measured]) for k in last}),
+        tables.NODE_LOAD.name: _node_load(engine, load),
+        tables.TOPIC_OVERLAY.name: _topic_overlay(engine, run),
+        tables.LINKS.name: _table(tables.LINKS, engine.links()),
+        tables.ROUNDS.name: pa.Table.from_pylist(samples, schema=tables.ROUNDS.schema),
+    }
+    summary = _summarise(engine, found) | {
+        "wall_s": time.perf_counter() - began,
+        "cpu_s": time.process_time() - cpu,
+    }
+    settings = run.as_dict()
+    return Simulation(system, config.as_dict(), settings, workload.name, seed, summary, found, version=__version__)
+
+
+def _measure_sample(
+    engine: Rounds, run: RunConfig, index: int
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]] | None]:
+    """A row of the `rounds` table; the sampled topics move on from one measurement to the next."""
+    row = {
+        "round": engine.now,
+        "online": int(engine.network.alive.sum()),
+        "ring": engine.ring_correctness(),
+        "utility": engine.mean_utility(),
+    }
+    if run.measure_topics == 0:
+        return row, None
+    count = engine.workload.topic_count
+    first = index * run.measure_topics % count
+    window = first, min(first + run.measure_topics, count)
+    engine.settle(window)
+    topics = np.arange(*window, dtype=np.int32)
+    events, _ = engine.publish(topics, grace_rounds=run.grace_rounds, owners=run.publish_from == "owner")
+    summary = summarise_events(events)
+    return row | {name: summary[name] for name in ("hit_ratio", "overhead", "hops")}, events
+
+
+def _table(table: tables.Table, columns: dict[str, Any]) -> pa.Table:
+    return pa.table({name: columns[name] for name in table.column_names}).cast(table.schema)
+
+
+def _node_load(engine: Rounds, load: dict[str, NDArray[np.float64]]) -> pa.Table:
+    overhead = node_overhead(load["wanted"], load["duplicate"], load["unwanted"])
+    columns = {
+        "node": np.arange(engine.network.size, dtype=np.int32),
+        "online": engine.network.alive,
+        "degree": engine.network.neighbours().sizes(),
+        **load,
+        "overhead": pa.array(overhead, from_pandas=True),
+    }
+    return _table(tables.NODE_LOAD, columns)
+
+
+def _topic_overlay(engine: Rounds, run: RunConfig) -> pa.Table:
+    clusters = engine.topic_clusters()
+    starts = engine.network.topic_nodes.starts
+    running = np.concatenate([[0], np.cumsum(engine.system.delivery().gateways)])
+    count = len(clusters)
+    chosen = np.unique(np.linspace(0, count - 1, min(run.diameter_topics, count)).astype(np.int32))
+    diameter = np.full(count, np.nan)
+    diameter[chosen] = engine.topic_diameters(chosen)
+    columns = {
+        "topic": np.arange(count, dtype=np.int32),
+        "subscribers": clusters[:, 0],
+        "clusters": clusters[:, 1],
+        "largest_cluster": clusters[:, 2],
+        "gateways": running[starts[1:]] - running[starts[:-1]],
+        "diameter": pa.array(diameter, from_pandas=True),
+    }
+    return _table(tables.TOPIC_OVERLAY, columns)
+
+
+def _summarise(engine: Rounds, found: dict[str, pa.Table]) -> dict[str, float | None]:
+    events = {name: found["events"][name].to_numpy() for name in tables.EVENTS.column_names}
+    nodes, topics = found["node_load"], found["topic_overlay"]
+    online = nodes["online"].to_numpy()
+    degree = nodes["degree"].to_numpy()[online]
+    overhead = nodes["overhead"].to_numpy()
+    subscribers = topics["subscribers"].to_numpy()
+    served = subscribers > 0
+    return summarise_events(events) | {
+        "nodes_over_20_percent": share_above(overhead, 0.2),
+        "degree": float(degree.mean()) if len(degree) else None,
+        "degree_max": float(degree.max(initial=0)),
+        "clusters_per_topic": float(topics["clusters"].to_numpy()[served].mean()) if served.any() else None,
+        "connected_topics": float((topics["clusters"].to_numpy()[served] == 1).mean()) if served.any() else None,
+        "gateways_per_topic": float(topics["gateways"].to_numpy()[served].mean()) if served.any() else None,
+        "ring": engine.ring_correctness(),
+        "lookup_hops": engine.lookup_hops(),
+        "utility": engine.mean_utility(),
+    }

@@ -1,0 +1,105 @@
+"""What a system is to the simulator: tables of a size, a round, and how an event finds its way."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks.network import Network
+from grapevine.kernels.csr import Columns
+from grapevine.model.config import Config, parameter
+
+
+class Delivery(NamedTuple):
+    """How a topic's events travel: over links between subscribers, over lookup trees from gateways, or both."""
+
+    floods: bool
+    gateways: NDArray[np.bool_]  # by (topic, subscriber), in the order of `Network.topic_nodes`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GossipConfig(Config):
+    """Parameters of the gossip below every system."""
+
+    sample_size: int = parameter(
+        20, "size of the peer-sampling cache; the whole cache is the sample", source="ours: no paper says", low=1
+    )
+    max_age: int = parameter(
+        3, "rounds of silence after which a node is dropped", source="Vitis §III-D: THRESHOLD, no value given", low=1
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RingConfig(GossipConfig):
+    """The same for systems on an identifier ring."""
+
+    table_size: int = parameter(15, "links in a routing table", source="Vitis §IV-A", low=4, high=1_000)
+    ring_backups: int = parameter(
+        4,
+        "nodes known, beyond the links, next on the ring in each direction; 0: none, as in the paper",
+        source="ours: links alone repair a ring slowly (docs/papers.md#ring)",
+        low=0,
+        high=100,
+    )
+
+
+class System(ABC):
+    """A protocol on a network. One object lives as long as the network."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    summary: ClassVar[str]
+    config_type: ClassVar[type[GossipConfig]]
+    ring_slots: ClassVar[int] = 0  # the first slots of a table that hold successor and predecessor
+
+    def __init__(self, config: Any, network: Network) -> None:
+        self.config, self.network = config, network
+        network.set_room(self.row_sizes())
+
+    @abstractmethod
+    def row_sizes(self) -> NDArray[np.int64]:
+        """The room for links of every node."""
+
+    @abstractmethod
+    def slot_kinds(self, size: int) -> list[str]:
+        """What each slot of a table of this size is for."""
+
+    @abstractmethod
+    def exchange(self) -> None:
+        """One round of view exchange."""
+
+    def gossip(self) -> None:
+        """One round of whatever else neighbours tell each other, from where the last round left it."""
+        return
+
+    def settle(self, topics: tuple[int, int]) -> int:
+        """The same for the topics first … last-1, from a fresh start until nothing changes; returns the rounds needed.
+
+        On links that do not change this is where `gossip` ends, and it spares doing it in every round.
+        """
+        return 0
+
+    def forget(self, nodes: Columns) -> None:
+        """Nodes left or joined: drop what the system keeps about them beyond their links."""
+        return
+
+    def interests_changed(self) -> None:
+        """Subscriptions changed: `network.topic_nodes` has new rows."""
+        self.network.set_room(self.row_sizes())
+
+    @abstractmethod
+    def delivery(self) -> Delivery:
+        """How events travel over the links as they are now."""
+
+
+SYSTEMS: dict[str, type[System]] = {}
+
+
+def register(system: type[System]) -> type[System]:
+    """Make a system known by its name; the last lines of its file."""
+    SYSTEMS[system.name] = system
+    return system

@@ -1,0 +1,99 @@
+"""OPT (the unstructured baseline of Vitis §IV): an overlay per topic with few links, as in SpiderCast.
+
+A node links to candidates that serve as many of its topics as possible, until every topic is served K times or the
+table is full; sampling and exchange are those of Vitis. Events flood the links between subscribers and nothing else, so
+there are no relays, and a topic whose subscribers are not connected misses events.
+
+The paper names neither K nor the rule; ours are SpiderCast's greedy coverage with K = 3 (docs/papers.md#opt).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks import exchange
+from grapevine.blocks.candidates import new_candidates, start_over, store
+from grapevine.blocks.coverage import choose_greedily
+from grapevine.blocks.exchange import Contacts
+from grapevine.blocks.network import Rows
+from grapevine.blocks.profiles import Profiles
+from grapevine.blocks.views import FRIEND_TIES, NOBODY, Views
+from grapevine.kernels.jit import njit
+from grapevine.kernels.rng import stream
+from grapevine.model.config import parameter
+from grapevine.systems.base import Delivery, GossipConfig, System, register
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptConfig(GossipConfig):
+    """OPT: an overlay per topic by coverage, with bounded or unbounded degree."""
+
+    table_size: int | None = parameter(
+        15, "links that a node may choose; none: as many as coverage wants", source="Vitis §IV-E", low=4, high=100_000
+    )
+    coverage: int = parameter(
+        3, "neighbours that shall share each topic (K)", source="SpiderCast §3.3: (3, 0); Vitis gives none", low=1
+    )
+
+
+@njit
+def exchange_round(
+    seed: int,
+    now: int,
+    nodes: tuple[int, int],
+    gossip: tuple[int, int],
+    profiles: Profiles,
+    views: Views,
+    contacts: Contacts,
+    out: Rows,
+) -> None:
+    """One exchange of the nodes first … last-1: gather, cover, store."""
+    first, last = nodes
+    max_age, k = gossip
+    links, heard, _ = out
+    pool = new_candidates(exchange.most_candidates(first, last, views, contacts))
+    scratch = np.zeros(len(profiles.weights), np.int64), np.empty(len(pool.nodes), np.int64)
+    for p in range(first, last):
+        a, b = views.starts[p], views.starts[p + 1]
+        picks = np.full(b - a, NOBODY, np.int32)
+        if views.alive[p]:
+            start_over(pool, exchange.bound(p, views, contacts))
+            exchange.gather(p, now, now - max_age, views, contacts, pool)
+            choose_greedily(p, k, stream(seed, FRIEND_TIES, p), pool, profiles, scratch, picks)
+        store(picks, pool, links[a:b], heard[a:b])
+
+
+class Opt(System):
+    """OPT on a network."""
+
+    name = "opt"
+    paper = "the unstructured baseline of Vitis, IPDPS 2011, §IV (as SpiderCast, Chockler et al. 2007)"
+    summary = "an overlay per topic by greedy coverage; no relays, and no guarantee when the degree is bounded"
+    config_type = OptConfig
+    config: OptConfig
+
+    def row_sizes(self) -> NDArray[np.int64]:
+        wanted = np.diff(self.network.profiles.starts) * self.config.coverage  # each pick serves one at least
+        bound = self.network.size - 1 if self.config.table_size is None else self.config.table_size
+        return np.asarray(np.minimum(wanted, bound), np.int64)
+
+    def slot_kinds(self, size: int) -> list[str]:
+        return ["coverage"] * size
+
+    def exchange(self) -> None:
+        network, views = self.network, self.network.views
+        gossip = self.config.max_age, self.config.coverage
+
+        def select(nodes: tuple[int, int], contacts: Contacts, out: Rows) -> None:
+            exchange_round(network.seed, network.now, nodes, gossip, network.profiles, views, contacts, out)
+
+        network.exchange(select, ring_slots=self.ring_slots)
+
+    def delivery(self) -> Delivery:
+        return Delivery(floods=True, gateways=np.zeros(len(self.network.topic_nodes.columns), np.bool_))
+
+
+register(Opt)

@@ -1,0 +1,321 @@
+"""Slow, obvious rounds: Newscast, T-Man, Vitis, RVR, OPT and the way of events, in plain Python.
+
+Written from the definitions (the paper's algorithms and the docstrings), to be compared bit by bit with the kernels.
+All randomness is `draw(seed, round, node, salt, …)`. A hash settles the ties. These orders still matter:
+
+- A node's contacts are its partner, then its callers by number.
+- A cache holds those just met first, then the others in descending freshness, each age in order of arrival: from one's
+  own cache, then from the contacts'. Only the age that does not fit is ordered by hash.
+- In elections the tie hash takes members by their place in the topic's subscriber list.
+- An event is passed on to members in ascending order, then along tree edges, ordered by when their lower end entered
+  the graph: subscribers first, then relays as the lookups find them. It decides who is the first to tell a node.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from tests.naive import WORD, draw
+
+SAMPLE_PARTNER, EXCHANGE_PARTNER, SAMPLE_TIES, FRIEND_TIES, LONG_LINKS, BOOTSTRAP, _, GATEWAY_TIES = range(1, 9)
+
+Entry = tuple[int, int]  # a node's number, and the round in which somebody last heard from it
+Proposal = tuple[int, int, int]  # gateway, parent, hops
+Load = tuple[int, int, int]  # notifications: wanted, duplicate, unwanted
+
+
+@dataclass
+class Node:
+    number: int
+    id: int
+    topics: set[int]
+    alive: bool = False
+    links: list[Entry | None] = field(default_factory=list)  # by slot; slots beyond the end are free
+    cache: list[Entry] = field(default_factory=list)  # in descending freshness
+
+
+def distance(a: int, b: int) -> int:
+    return min((a - b) % WORD, (b - a) % WORD)
+
+
+class NaiveNetwork:
+    def __init__(
+        self, ids: Sequence[int], topics: Sequence[set[int]], rates: Sequence[float], *, seed: int, sample_size: int
+    ) -> None:
+        self.seed, self.sample_size, self.now = seed, sample_size, 0
+        self.nodes = [Node(number, id, mine) for number, (id, mine) in enumerate(zip(ids, topics, strict=True))]
+        equal, top = min(rates) == max(rates), max(rates)
+        self.weights = [1 if equal else round(rate / top * 2**40) for rate in rates]
+        self.subscribers = [[p.number for p in self.nodes if topic in p.topics] for topic in range(len(rates))]
+        self.proposals: dict[tuple[int, int], Proposal] = {}  # by (topic, member)
+
+    def draw(self, *words: int) -> int:
+        return draw(self.seed, *words)
+
+    def one_of(self, entries: Iterable[Entry | None], *words: int) -> int | None:
+        there = [entry[0] for entry in entries if entry]
+        return there[(self.draw(*words) >> 32) * len(there) >> 32] if there else None
+
+    # Joining (Algorithm 1) and leaving
+
+    def open_at_once(self, numbers: Sequence[int]) -> None:
+        """Everyone starts with random others; the draws count places in `numbers`."""
+        for place, number in enumerate(numbers):
+            known: list[int] = []
+            tries = 0
+            while len(known) < min(self.sample_size, len(numbers) - 1):
+                other = self.draw(tries, place, BOOTSTRAP) % len(numbers)
+                tries += 1
+                if other != place and other not in known:
+                    known.append(other)
+            self.nodes[number].cache = [(numbers[other], self.now) for other in known]
+            self.nodes[number].alive = True
+
+    def join(self, numbers: Sequence[int]) -> None:
+        """Each starts with a random online node and what that one knows."""
+        online = [(p.number, self.now) for p in self.nodes if p.alive]
+        for number in numbers:
+            helper = self.one_of(online, self.now, number, BOOTSTRAP)
+            assert helper is not None
+            known = [entry for entry in self.nodes[helper].cache if entry[0] != number]
+            self.nodes[number].cache = [(helper, self.now), *known][: self.sample_size]
+        for number in numbers:
+            self.nodes[number].alive = True
+
+    def say_goodbye(self, numbers: Sequence[int]) -> None:
+        for p in self.nodes:
+            p.links = [None if link and link[0] in numbers else link for link in p.links]
+
+    def leave(self, numbers: Sequence[int]) -> None:
+        for p in (self.nodes[number] for number in numbers):
+            p.alive, p.links, p.cache = False, [], []
+            for topic in p.topics:
+                self.proposals.pop((topic, p.number), None)
+
+    # Gossip: everything reads the state at the start of the round. The dead know nobody, so they take no part.
+
+    def contacts(self, choices: list[int | None]) -> list[list[int]]:
+        """Whom each node meets: its choice, if that one lives, and everyone who chose it."""
+        partner = [q if q is not None and self.nodes[q].alive else None for q in choices]
+        callers = [[q for q, called in enumerate(partner) if called == p] for p in range(len(partner))]
+        return [([] if q is None else [q]) + calling for q, calling in zip(partner, callers, strict=True)]
+
+    def sample(self) -> None:
+        """A round of Newscast: exchange caches with a random member of one's own."""
+        met = self.contacts([self.one_of(p.cache, self.now, p.number, SAMPLE_PARTNER) for p in self.nodes])
+        caches = [self.freshest(p, met[p.number]) for p in self.nodes]
+        for p, cache in zip(self.nodes, caches, strict=True):
+            p.cache = cache
+
+    def freshest(self, p: Node, met: list[int]) -> list[Entry]:
+        """The new cache: those just met, then age by age; the hash decides in the age that does not fit."""
+        offers = [entry for q in (p.number, *met) for entry in self.nodes[q].cache]
+        ages = sorted({heard for _, heard in offers}, reverse=True)
+        cache: dict[int, int] = {}
+        for level in [[(q, self.now) for q in met]] + [[entry for entry in offers if entry[1] == age] for age in ages]:
+            new = dict(entry for entry in level if entry[0] != p.number and entry[0] not in cache)
+            kept, room = list(new), self.sample_size - len(cache)
+            if len(new) > room:
+                kept.sort(key=lambda q: self.draw(self.now, p.number, SAMPLE_TIES, q) >> 33, reverse=True)
+            cache.update((q, new[q]) for q in kept[:room])
+        return list(cache.items())
+
+    def exchange(self, select: Select, *, ring_slots: int, max_age: int) -> None:
+        """A round of T-Man, every other one with a ring link (Algorithms 2, 3); then heartbeats (6, 7)."""
+        choices = []
+        for p in self.nodes:
+            preferred = p.links[:ring_slots] if self.now % 2 else []
+            there = next((some for some in (preferred, p.links, p.cache) if any(some)), [])
+            choices.append(self.one_of(there, self.now, p.number, EXCHANGE_PARTNER))
+        met, tables = self.contacts(choices), []
+        for p in self.nodes:
+            heard = self.gather(p, met[p.number], self.now - max_age)
+            tables.append([None if q is None else (q, heard[q]) for q in select(self, p, list(heard))])
+        for p, table in zip(self.nodes, tables, strict=True):
+            p.links = [(link[0], self.now) if link and self.nodes[link[0]].alive else link for link in table]
+
+    def gather(self, p: Node, met: list[int], oldest: int) -> dict[int, int]:
+        """All that p learns of in this round, and when anybody last heard from each; not p, nor the long silent."""
+        pool: dict[int, int] = {}
+        views = [[*self.nodes[q].links, *self.nodes[q].cache] for q in (p.number, *met)]
+        for entry in [entry for view in views for entry in view] + [(q, self.now) for q in met]:
+            if entry and entry[0] != p.number and entry[1] >= oldest:
+                pool[entry[0]] = max(entry[1], pool.get(entry[0], 0))
+        return pool
+
+    # Gateways (Algorithm 5) and lookups
+
+    def neighbours(self) -> list[list[int]]:
+        """The living neighbours of every node: links count both ways."""
+        near: list[set[int]] = [set() for _ in self.nodes]
+        for p in self.nodes:
+            for q in (self.nodes[link[0]] for link in p.links if link):
+                if q.alive:
+                    near[p.number].add(q.number)
+                    near[q.number].add(p.number)
+        return [sorted(some) for some in near]
+
+    def members(self, topic: int) -> list[int]:
+        return [i for i in self.subscribers[topic] if self.nodes[i].alive]
+
+    def elect(self, topic_ids: Sequence[int], *, reach: int, most_rounds: int) -> int:
+        """Proposals of all topics until nothing changes; the most rounds that a topic took."""
+        near, took = [set(row) for row in self.neighbours()], [0]
+        for topic, key in enumerate(topic_ids):
+            told = {i: self.proposals.get((topic, i), (i, i, 0)) for i in self.members(topic)}
+            for rounds in range(1, most_rounds + 1):
+                before = told
+                told = {i: self.propose(topic, key, i, near[i], before, reach) for i in before}
+                if told == before:
+                    break
+                took.append(rounds)
+            self.proposals.update({(topic, i): told[i] for i in told})
+        return max(took)
+
+    def propose(self, topic: int, key: int, i: int, near: set[int], told: dict[int, Proposal], reach: int) -> Proposal:
+        """The nearest gateway to the topic's id; then fewest hops, then the hash of the neighbour."""
+        place = self.subscribers[topic].index
+        options = [(distance(self.nodes[i].id, key), 0, 0, i, i)]
+        for j in near & set(told):
+            gateway, parent, hops = told[j]
+            counts = parent == j or parent not in near | {i}  # line 7; and what came from i does not count
+            if counts and hops + 1 < reach:
+                tie = self.draw(topic, place(i), GATEWAY_TIES, place(j))
+                options.append((distance(self.nodes[gateway].id, key), hops + 1, tie, gateway, j))
+        _, hops, _, gateway, parent = min(options)
+        return gateway, parent, hops
+
+    def lookup(self, number: int, key: int, fresh: int) -> list[int]:
+        """The greedy path to the key over links heard since `fresh`; ends where none is nearer, or at a dead node."""
+        path = [number]
+        while True:
+            known = [path[-1], *(link[0] for link in self.nodes[path[-1]].links if link and link[1] >= fresh)]
+            nearest = min(known, key=lambda q: distance(self.nodes[q].id, key))
+            if nearest == path[-1]:
+                return path
+            path.append(nearest)
+
+    # Events (§III-C)
+
+    def topic_graph(
+        self, topic: int, key: int, publisher: int, *, floods: bool, gateways: set[int], fresh: int
+    ) -> dict[int, list[int]]:
+        """Whom each carrier of the topic passes events to, in order: links between members, and lookup trees."""
+        members, near, up = self.members(topic), self.neighbours(), dict[int, int]()
+        graph: dict[int, list[int]] = {i: [] for i in members}
+
+        def climb(start: int) -> None:
+            path = [q for q in self.lookup(start, key, fresh) if self.nodes[q].alive]
+            graph.update({q: [] for q in path if q not in graph})
+            up.update(pairwise(path))
+
+        for i in members:
+            if floods:
+                graph[i] = [j for j in near[i] if j in members]
+            if i in gateways:
+                climb(i)
+        if publisher not in graph:
+            climb(publisher)
+        for q in graph:
+            if q in up and up[q] not in graph[q]:
+                graph[q].append(up[q])
+                graph[up[q]].append(q)
+        return graph
+
+    def publish(
+        self, topic: int, publisher: int, graph: dict[int, list[int]], counted: set[int]
+    ) -> tuple[dict[str, int], dict[int, Load]]:
+        """One event: its counts, and what each node received. Who gets it first passes it on, but not back."""
+        hops, sender, received = {publisher: 0}, {publisher: -1}, Counter[int]()
+        queue = [publisher]
+        for i in queue:
+            for j in graph[i]:
+                if j != sender[i]:
+                    received[j] += 1
+                    if j not in hops:
+                        hops[j], sender[j] = hops[i] + 1, i
+                        queue.append(j)
+        members = set(self.subscribers[topic])
+        load = {q: (1, n - 1, 0) if q in members else (0, 0, n) for q, n in received.items()}
+        wanted, duplicate, unwanted = (sum(column) for column in zip((0, 0, 0), *load.values(), strict=True))
+        others = members & counted - {publisher}
+        far = sorted(hops[i] for i in others if i in hops)
+        counts = {"subscribers": len(others), "reached": len(far), "relays": len(set(load) - members)}
+        counts |= {"wanted": wanted, "duplicate": duplicate, "unwanted": unwanted}
+        counts |= {"hops_sum": sum(far), "hops_max": max(far, default=0)}
+        for percent in (50, 95, 99):
+            counts[f"hops_p{percent}"] = far[math.ceil(len(far) * percent / 100) - 1] if far else 0
+        return counts, load
+
+
+# Selection: from the candidates of one node to its links, by slot
+
+Select = Callable[[NaiveNetwork, Node, list[int]], list[int | None]]
+
+
+def ring_and_long(network: NaiveNetwork, p: Node, pool: list[int], slots: int) -> list[int | None]:
+    """Algorithm 4, lines 2-10: successor, predecessor, and Symphony's long links, each to a target drawn once."""
+    id = {q: network.nodes[q].id for q in pool}
+    after = min(pool, key=lambda q: (id[q] - p.id) % WORD, default=None)
+    before = min((q for q in pool if q != after), key=lambda q: (p.id - id[q]) % WORD, default=None)
+    picks = [after, before]
+    if after is None or before is None:
+        return picks
+    shrink = math.log(max((id[after] - id[before]) % WORD / 2, 1.0) / 2.0**63)
+    for slot in range(2, slots):
+        bits = network.draw(slot, p.number, LONG_LINKS)
+        steps = int(min(math.exp(shrink * ((bits >> 11) / 2**53)), 1.0 - 1e-9) * 2.0**63)
+        target = p.id + steps if bits % 2 else p.id - steps
+        picks.append(min((q for q in pool if q not in picks), key=lambda q: distance(id[q], target), default=None))
+    return picks
+
+
+def utility(network: NaiveNetwork, p: Node, q: Node) -> float:
+    """Eq. 1."""
+    common, all = (sum(network.weights[t] for t in topics) for topics in (p.topics & q.topics, p.topics | q.topics))
+    return common / all if all else 0.0
+
+
+def vitis(table_size: int, structured: int) -> Select:
+    """Algorithm 4: ring and long links in the first slots, then the most similar."""
+
+    def select(network: NaiveNetwork, p: Node, pool: list[int]) -> list[int | None]:
+        def preference(q: int) -> tuple[int, int]:
+            tie = network.draw(FRIEND_TIES, p.number, q) >> 33
+            return int(utility(network, p, network.nodes[q]) * 2**31), tie
+
+        picks = [*ring_and_long(network, p, pool, structured), *[None] * structured][:structured]
+        friends = sorted((q for q in pool if q not in picks), key=preference, reverse=True)
+        return [*picks, *friends][:table_size]
+
+    return select
+
+
+def rvr(table_size: int) -> Select:
+    """Ring and long links alone."""
+    return lambda network, p, pool: ring_and_long(network, p, pool, table_size)
+
+
+def opt(table_size: int | None, coverage: int) -> Select:
+    """Greedy coverage: always the candidate that serves most of the topics still in need, as long as it serves any."""
+
+    def select(network: NaiveNetwork, p: Node, pool: list[int]) -> list[int | None]:
+        picks: list[int | None] = []
+        need = dict.fromkeys(p.topics, coverage)
+        common = {q: p.topics & network.nodes[q].topics for q in pool}
+        ties = {q: network.draw(FRIEND_TIES, p.number, q) >> 33 for q in pool}
+        while len(picks) != table_size:
+            gains = {q: sum(need[topic] > 0 for topic in common[q]) for q in pool if q not in picks}
+            best = max(gains, key=lambda q: (gains[q], ties[q]), default=None)
+            if best is None or gains[best] == 0:
+                break
+            picks.append(best)
+            for topic in common[best]:
+                need[topic] -= 1
+        return picks
+
+    return select
