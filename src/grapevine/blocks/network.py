@@ -34,7 +34,9 @@ class Network:
         self, workload: Workload, *, sample_size: int, ring_backups: int = 0, seed: int, threads: int = 1
     ) -> None:
         self.seed, self.now, self.threads = seed, 0, threads
-        self.ids, self.topic_ids, self.rates = workload.node_ids, workload.topic_ids, workload.rates
+        self.ids, self.topic_ids = workload.node_ids, workload.topic_ids
+        # A trace in which nothing is published would make every mean undefined; then all topics count alike.
+        self.rates = workload.rates if workload.rates.any() else np.ones(workload.topic_count)
         self.alive = np.zeros(workload.node_count, np.bool_)
         self.joined = np.zeros(workload.node_count, np.int32)  # the round of the last join
         self.set_interests(workload.node_topics)

@@ -142,7 +142,7 @@ class Rounds:
         topics, publishers = topics[publishers != NOBODY], publishers[publishers != NOBODY]
         events = np.zeros((len(topics), len(EVENT_FIELDS)), np.int64)
         medium, loads = self._medium(), []
-        weights = np.maximum(np.round(network.rates / network.rates.mean() * RATE_ONE), 0).astype(np.int64)
+        weights = np.round(network.rates / network.rates.mean() * RATE_ONE).astype(np.int64)
 
         def work(first: int, last: int) -> None:
             load = np.zeros((network.size, len(LOAD_FIELDS)), np.int64)

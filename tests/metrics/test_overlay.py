@@ -1,0 +1,42 @@
+"""Clusters and diameters of topics, judged by networkx; the ring, counted by hand."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grapevine.metrics.overlay import ring_correctness, topic_clusters, topic_diameters
+from tests.worlds import both_ways
+
+
+@given(st.integers(2, 25), st.floats(0.02, 0.4), st.integers(0, 2**32 - 1))
+def test_clusters_and_diameters_agree_with_networkx(size: int, density: float, seed: int) -> None:
+    graph = nx.gnp_random_graph(size, density, seed=seed)
+    rng = np.random.default_rng(seed)
+    wants = [np.flatnonzero(rng.random(size) < 0.5).astype(np.int32) for _ in range(3)]
+    alive = rng.random(size) < 0.9
+    starts = np.concatenate([[0], np.cumsum([len(members) for members in wants])]).astype(np.int64)
+    online = graph.subgraph(np.flatnonzero(alive).tolist())
+    links = both_ways({node: list(online[node]) for node in online}, size)
+    out, far = np.zeros((3, 3), np.int64), np.zeros(3, np.int64)
+    topic_clusters(0, 3, (starts, np.concatenate(wants)), links, alive, out)
+    topic_diameters(np.arange(3, dtype=np.int32), (starts, np.concatenate(wants)), links, alive, far)
+    for topic, members in enumerate(wants):
+        parts = list(nx.connected_components(online.subgraph(members.tolist())))
+        assert out[topic].tolist() == [sum(map(len, parts)), len(parts), max(map(len, parts), default=0)]
+        assert far[topic] == max((nx.diameter(online.subgraph(part)) for part in parts), default=0)
+
+
+def test_ring_correctness_counts_nodes_with_both_true_neighbours() -> None:
+    ids = np.array([30, 10, 20, 40, 50], np.uint64)  # round the ring: 1, 2, 0, 3, (4)
+    alive = np.array([True, True, True, True, False])
+    successor = np.array([3, 2, 0, 1, -1], np.int32)
+    predecessor = np.array([2, 3, 1, 0, -1], np.int32)
+    assert ring_correctness(ids, alive, successor, predecessor) == 1.0
+    successor[2] = 3
+    assert ring_correctness(ids, alive, successor, predecessor) == pytest.approx(0.75)
+    predecessor[2] = 0  # wrong twice is one wrong node
+    assert ring_correctness(ids, alive, successor, predecessor) == pytest.approx(0.75)

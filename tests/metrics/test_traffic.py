@@ -1,0 +1,47 @@
+"""Headline numbers of two events, computed by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grapevine.metrics.traffic import node_overhead, share_above, summarise_events
+
+EVENTS = {
+    "rate": [1.0, 3.0],
+    "subscribers": [4, 2],
+    "reached": [4, 1],
+    "wanted": [4, 1],
+    "duplicate": [2, 0],
+    "unwanted": [2, 1],
+    "relays": [2, 1],
+    "hops_sum": [8, 5],
+    "hops_p99": [3, 5],
+    "hops_max": [3, 5],
+}
+
+
+def test_events_count_by_their_rate() -> None:
+    found = summarise_events(EVENTS)
+    assert found["hit_ratio"] == pytest.approx((4 + 3 * 1) / (4 + 3 * 2))
+    assert found["overhead"] == pytest.approx((2 + 3 * 1) / (8 + 3 * 2))
+    assert found["hops"] == pytest.approx((8 + 3 * 5) / (4 + 3 * 1))
+    assert found["notifications_per_event"] == pytest.approx((8 + 3 * 2) / 4)
+    assert found["relays_per_event"] == pytest.approx((2 + 3 * 1) / 4)
+    assert found["hops_max"] == 5
+
+
+def test_nothing_published_is_no_number_and_not_zero() -> None:
+    found = summarise_events({name: [] for name in EVENTS})
+    assert found["hit_ratio"] is None
+    assert found["overhead"] is None
+    assert found["hops"] is None
+
+
+def test_overhead_of_nodes_leaves_out_those_that_received_nothing() -> None:
+    overhead = node_overhead(np.array([3.0, 0.0, 0.0]), np.array([0.0, 0.0, 0.0]), np.array([1.0, 2.0, 0.0]))
+    assert overhead[:2].tolist() == [0.25, 1.0]
+    assert np.isnan(overhead[2])
+    assert share_above(overhead, 0.2) == 1.0
+    assert share_above(overhead, 0.25) == 0.5
+    assert share_above(np.array([np.nan]), 0.2) is None

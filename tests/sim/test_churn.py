@@ -1,0 +1,88 @@
+"""Schedules: sessions become rounds, crowds and failures are what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grapevine.model.errors import UsageError
+from grapevine.model.workload import Churn
+from grapevine.sim.churn import Schedule, flash_crowd, from_sessions, mass_failure
+
+
+def churn(*sessions: tuple[int, float, float]) -> Churn:
+    node, joined, left = zip(*sessions, strict=True)
+    return Churn(np.array(node, np.int32), np.array(joined, np.float64), np.array(left, np.float64))
+
+
+def online_after(schedule: Schedule, rounds: int) -> set[int]:
+    there = set(schedule.first.tolist())
+    for now in range(1, rounds + 1):
+        if change := schedule.changes.get(now):
+            there -= set(change.leaves.tolist()) | set(change.crashes.tolist())
+            there |= set(change.joins.tolist())
+    return there
+
+
+def test_sessions_become_rounds() -> None:
+    trace = churn((0, 0.0, 25.0), (1, 10.0, np.inf), (0, 60.0, 70.0))
+    schedule = from_sessions(trace, 2, round_s=10)
+    assert schedule.first.tolist() == [0]
+    assert [online_after(schedule, r) for r in (0, 1, 2, 3, 6, 7)] == [{0}, {0, 1}, {0, 1}, {1}, {0, 1}, {1}]
+    assert schedule.last_round == 7
+    assert schedule.changes[3].crashes.tolist() == [0]
+    assert from_sessions(trace, 2, round_s=10, graceful=True).changes[3].leaves.tolist() == [0]
+
+
+def test_a_trace_smaller_than_the_workload_is_repeated() -> None:
+    schedule = from_sessions(churn((0, 0.0, np.inf), (1, 10.0, np.inf)), 5, round_s=10)
+    assert schedule.first.tolist() == [0, 2, 4]
+    assert schedule.changes[1].joins.tolist() == [1, 3]
+
+
+def test_the_beginning_of_a_trace_may_be_skipped() -> None:
+    trace = churn((0, 0.0, 25.0), (1, 10.0, np.inf), (2, 40.0, 50.0))
+    schedule = from_sessions(trace, 3, round_s=10, start_s=20.0)
+    assert schedule.first.tolist() == [0, 1]
+    assert online_after(schedule, 1) == {1}
+    assert online_after(schedule, 2) == {1, 2}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 99), st.integers(1, 60)), min_size=1, max_size=15),
+    st.sampled_from([1.0, 7.0, 30.0]),
+)
+def test_who_is_online_agrees_with_the_sessions(raw: list[tuple[int, int, int]], round_s: float) -> None:
+    busy: dict[int, int] = {}
+    sessions = []
+    for node, wait, length in raw:  # sessions of a node follow each other with a gap
+        start = busy.get(node, 0) + wait + 1
+        busy[node] = start + length
+        sessions.append((node, float(start), float(start + length)))
+    schedule = from_sessions(churn(*sessions), max(busy) + 1, round_s=round_s)
+    origin = min(start for _, start, _ in sessions)
+    for now in range(15):
+        seconds = now * round_s + origin
+        there = {node for node, start, end in sessions if start <= seconds < end}
+        assert online_after(schedule, now) == there
+
+
+def test_crowds_and_failures() -> None:
+    crowd = flash_crowd(100, share=0.25, round=7)
+    assert len(crowd.first) == 75
+    assert online_after(crowd, 7) == set(range(100))
+    failure = mass_failure(100, share=0.3, round=4)
+    assert len(online_after(failure, 3)) == 100
+    assert len(online_after(failure, 4)) == 70
+    assert mass_failure(100, share=0.3, round=4, seed=2).changes[4].crashes.tolist() != (
+        failure.changes[4].crashes.tolist()
+    )
+
+
+def test_impossible_schedules_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"share=1\.5: needs to lie between 0 and 1"):
+        mass_failure(10, share=1.5, round=1)
+    with pytest.raises(UsageError, match="round_s=0: needs to be more than 0 seconds"):
+        from_sessions(churn((0, 0.0, 1.0)), 1, round_s=0)

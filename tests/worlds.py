@@ -1,0 +1,67 @@
+"""Small worlds for tests: overlays written down by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from grapevine.blocks.views import NOBODY, Views
+from grapevine.kernels import csr
+from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Medium, disseminate
+
+
+def views_of(links: Mapping[int, Sequence[int]], node_count: int, dead: Sequence[int] = ()) -> Views:
+    """Tables with these links, all heard in round 0."""
+    width = max((len(row) for row in links.values()), default=0)
+    table = np.full((node_count, width), NOBODY, np.int32)
+    for node, row in links.items():
+        table[node, : len(row)] = row
+    alive = np.ones(node_count, np.bool_)
+    alive[list(dead)] = False
+    nothing = np.empty((node_count, 0), np.int32)
+    starts = np.arange(node_count + 1, dtype=np.int64) * width
+    return Views(starts, table.ravel(), np.zeros(table.size, np.int32), nothing, nothing, nothing, alive)
+
+
+def both_ways(links: Mapping[int, Sequence[int]], node_count: int) -> tuple[csr.Starts, csr.Columns]:
+    pairs = sorted({pair for a, row in links.items() for b in row for pair in ((a, b), (b, a))})
+    sources, targets = np.array(pairs, np.int32).reshape(-1, 2).T
+    return csr.from_pairs(np.ascontiguousarray(sources), np.ascontiguousarray(targets), node_count, node_count)
+
+
+def medium_of(
+    links: Mapping[int, Sequence[int]],
+    subscribers: Sequence[int],
+    *,
+    ids: Sequence[int],
+    topic_id: int = 0,
+    gateways: Sequence[int] = (),
+    floods: bool = True,
+    dead: Sequence[int] = (),
+) -> Medium:
+    """One topic on a hand-made overlay."""
+    members = np.array(sorted(subscribers), np.int32)
+    return Medium(
+        np.array([0, len(members)], np.int64),
+        members,
+        np.isin(members, list(gateways)),
+        floods,
+        *both_ways({a: [b for b in row if not {a, b} & set(dead)] for a, row in links.items()}, len(ids)),
+        views_of(links, len(ids), dead),
+        0,
+        np.array(ids, np.uint64),
+        np.array([topic_id], np.uint64),
+    )
+
+
+def publish(
+    medium: Medium, publisher: int, *, counted: Sequence[bool] | None = None
+) -> tuple[dict[str, int], np.ndarray]:
+    """One event: its row by name, and the load of every node (wanted, duplicate, unwanted)."""
+    events = np.zeros((1, len(EVENT_FIELDS)), np.int64)
+    load = np.zeros((len(medium.ids), len(LOAD_FIELDS)), np.int64)
+    counts = np.array(medium.views.alive if counted is None else counted, np.bool_)
+    topic, who = np.zeros(1, np.int32), np.array([publisher], np.int32)
+    disseminate(0, 1, topic, who, np.ones(1, np.int64), counts, medium, events, load)
+    return dict(zip(EVENT_FIELDS, events[0].tolist(), strict=True)), load
