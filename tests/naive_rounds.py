@@ -36,6 +36,7 @@ class Node:
     alive: bool = False
     links: list[Entry | None] = field(default_factory=list)  # by slot; slots beyond the end are free
     cache: list[Entry] = field(default_factory=list)  # in descending freshness
+    backups: list[int | None] = field(default_factory=list)  # the next on the ring: clockwise, then counter-clockwise
 
 
 def distance(a: int, b: int) -> int:
@@ -44,9 +45,16 @@ def distance(a: int, b: int) -> int:
 
 class NaiveNetwork:
     def __init__(
-        self, ids: Sequence[int], topics: Sequence[set[int]], rates: Sequence[float], *, seed: int, sample_size: int
+        self,
+        ids: Sequence[int],
+        topics: Sequence[set[int]],
+        rates: Sequence[float],
+        *,
+        seed: int,
+        sample_size: int,
+        ring_backups: int = 0,
     ) -> None:
-        self.seed, self.sample_size, self.now = seed, sample_size, 0
+        self.seed, self.sample_size, self.ring_backups, self.now = seed, sample_size, ring_backups, 0
         self.nodes = [Node(number, id, mine) for number, (id, mine) in enumerate(zip(ids, topics, strict=True))]
         equal, top = min(rates) == max(rates), max(rates)
         self.weights = [1 if equal else round(rate / top * 2**40) for rate in rates]
@@ -76,13 +84,16 @@ class NaiveNetwork:
             self.nodes[number].alive = True
 
     def join(self, numbers: Sequence[int]) -> None:
-        """Each starts with a random online node and what that one knows."""
+        """Each starts with a random online node and what that one knows; and near its place on the ring, looked up."""
         online = [(p.number, self.now) for p in self.nodes if p.alive]
         for number in numbers:
             helper = self.one_of(online, self.now, number, BOOTSTRAP)
             assert helper is not None
             known = [entry for entry in self.nodes[helper].cache if entry[0] != number]
             self.nodes[number].cache = [(helper, self.now), *known][: self.sample_size]
+            if self.ring_backups:
+                nearest = self.lookup(helper, self.nodes[number].id, self.now - 1)[-1]
+                self.nodes[number].backups = [*self.nodes[nearest].backups[:-1], nearest]
         for number in numbers:
             self.nodes[number].alive = True
 
@@ -92,7 +103,7 @@ class NaiveNetwork:
 
     def leave(self, numbers: Sequence[int]) -> None:
         for p in (self.nodes[number] for number in numbers):
-            p.alive, p.links, p.cache = False, [], []
+            p.alive, p.links, p.cache, p.backups = False, [], [], []
             for topic in p.topics:
                 self.proposals.pop((topic, p.number), None)
 
@@ -131,12 +142,27 @@ class NaiveNetwork:
             preferred = p.links[:ring_slots] if self.now % 2 else []
             there = next((some for some in (preferred, p.links, p.cache) if any(some)), [])
             choices.append(self.one_of(there, self.now, p.number, EXCHANGE_PARTNER))
-        met, tables = self.contacts(choices), []
+        met, found = self.contacts(choices), []
         for p in self.nodes:
             heard = self.gather(p, met[p.number], self.now - max_age)
-            tables.append([None if q is None else (q, heard[q]) for q in select(self, p, list(heard))])
-        for p, table in zip(self.nodes, tables, strict=True):
+            pool = list(heard)
+            for q in (q for other in (p.number, *met[p.number]) for q in self.nodes[other].backups):
+                if q is not None and q != p.number:
+                    heard[q] = max(heard.get(q, 0), self.now - 1)  # it was alive in the last round
+            ring, backups = self.ring_links(p, [q for q in heard if self.nodes[q].alive])
+            picks = select(self, p, ring[:ring_slots], pool)  # backups serve the ring alone
+            found.append(([None if q is None else (q, heard[q]) for q in picks], backups))
+        for p, (table, p.backups) in zip(self.nodes, found, strict=True):
             p.links = [(link[0], self.now) if link and self.nodes[link[0]].alive else link for link in table]
+
+    def ring_links(self, p: Node, answering: list[int]) -> tuple[list[int | None], list[int | None]]:
+        """Successor and predecessor among those that answer (Algorithm 4, lines 2-7), and backups for them."""
+        after: list[int | None] = [*sorted(answering, key=lambda q: (self.nodes[q].id - p.id) % WORD)]
+        before: list[int | None] = after[::-1]
+        nobody, most = [None] * self.ring_backups, self.ring_backups
+        return [*after[:1], *before[: len(after) - 1], None, None][:2], (after + nobody)[:most] + (before + nobody)[
+            :most
+        ]
 
     def gather(self, p: Node, met: list[int], oldest: int) -> dict[int, int]:
         """All that p learns of in this round, and when anybody last heard from each; not p, nor the long silent."""
@@ -252,25 +278,25 @@ class NaiveNetwork:
         return counts, load
 
 
-# Selection: from the candidates of one node to its links, by slot
+# Selection: from the ring links and the candidates of one node to its links, by slot
 
-Select = Callable[[NaiveNetwork, Node, list[int]], list[int | None]]
+Select = Callable[[NaiveNetwork, Node, list[int | None], list[int]], list[int | None]]
 
 
-def ring_and_long(network: NaiveNetwork, p: Node, pool: list[int], slots: int) -> list[int | None]:
-    """Algorithm 4, lines 2-10: successor, predecessor, and Symphony's long links, each to a target drawn once."""
-    id = {q: network.nodes[q].id for q in pool}
-    after = min(pool, key=lambda q: (id[q] - p.id) % WORD, default=None)
-    before = min((q for q in pool if q != after), key=lambda q: (p.id - id[q]) % WORD, default=None)
-    picks = [after, before]
+def long_links(network: NaiveNetwork, p: Node, ring: list[int | None], pool: list[int], slots: int) -> list[int | None]:
+    """The ring links, then Symphony's long links, each to a target drawn once (Algorithm 4, lines 8-10)."""
+    after, before = ring
     if after is None or before is None:
-        return picks
-    shrink = math.log(max((id[after] - id[before]) % WORD / 2, 1.0) / 2.0**63)
+        return [*ring, *[None] * slots][:slots]
+    span = (network.nodes[after].id - network.nodes[before].id) % WORD
+    shrink = math.log(max(span / 2, 1.0) / 2.0**63)
+    picks = list(ring)
     for slot in range(2, slots):
         bits = network.draw(slot, p.number, LONG_LINKS)
         steps = int(min(math.exp(shrink * ((bits >> 11) / 2**53)), 1.0 - 1e-9) * 2.0**63)
         target = p.id + steps if bits % 2 else p.id - steps
-        picks.append(min((q for q in pool if q not in picks), key=lambda q: distance(id[q], target), default=None))
+        free = [q for q in pool if q not in picks]
+        picks.append(min(free, key=lambda q: distance(network.nodes[q].id, target), default=None))
     return picks
 
 
@@ -283,12 +309,12 @@ def utility(network: NaiveNetwork, p: Node, q: Node) -> float:
 def vitis(table_size: int, structured: int) -> Select:
     """Algorithm 4: ring and long links in the first slots, then the most similar."""
 
-    def select(network: NaiveNetwork, p: Node, pool: list[int]) -> list[int | None]:
+    def select(network: NaiveNetwork, p: Node, ring: list[int | None], pool: list[int]) -> list[int | None]:
         def preference(q: int) -> tuple[int, int]:
             tie = network.draw(FRIEND_TIES, p.number, q) >> 33
             return int(utility(network, p, network.nodes[q]) * 2**31), tie
 
-        picks = [*ring_and_long(network, p, pool, structured), *[None] * structured][:structured]
+        picks = long_links(network, p, ring, pool, structured)
         friends = sorted((q for q in pool if q not in picks), key=preference, reverse=True)
         return [*picks, *friends][:table_size]
 
@@ -297,13 +323,13 @@ def vitis(table_size: int, structured: int) -> Select:
 
 def rvr(table_size: int) -> Select:
     """Ring and long links alone."""
-    return lambda network, p, pool: ring_and_long(network, p, pool, table_size)
+    return lambda network, p, ring, pool: long_links(network, p, ring, pool, table_size)
 
 
 def opt(table_size: int | None, coverage: int) -> Select:
     """Greedy coverage: always the candidate that serves most of the topics still in need, as long as it serves any."""
 
-    def select(network: NaiveNetwork, p: Node, pool: list[int]) -> list[int | None]:
+    def select(network: NaiveNetwork, p: Node, ring: list[int | None], pool: list[int]) -> list[int | None]:
         picks: list[int | None] = []
         need = dict.fromkeys(p.topics, coverage)
         common = {q: p.topics & network.nodes[q].topics for q in pool}

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grapevine.model.ids import distance
 from tests.worlds import medium_of, publish
 
 IDS = [0, 100, 200, 300, 400]  # node i at 100 i; the topic's id is 0, so node 0 is its rendezvous
@@ -89,10 +90,9 @@ def test_lookup_trees_agree_with_networkx(size: int, seed: int) -> None:
     subscribers = sorted(set(rng.integers(size, size=4).tolist()))
 
     def away(node: int) -> int:
-        steps = (ids[node] - topic_id) % 2**64
-        return min(steps, 2**64 - steps)
+        return distance(ids[node], topic_id)
 
-    tree = nx.Graph()
+    tree: nx.Graph[int] = nx.Graph()
     for node in subscribers:
         tree.add_node(node)
         while away(best := min(links[node], key=away)) < away(node):

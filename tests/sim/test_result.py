@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import networkx as nx
 import pytest
@@ -40,10 +41,11 @@ def test_it_shows_itself_in_a_line_and_in_a_notebook(run: Simulation) -> None:
 @pytest.mark.parametrize("name", ["o.graphml", "o.edges"])
 def test_networkx_reads_the_overlay(run: Simulation, tmp_path: Path, name: str) -> None:
     target = export_links(run.links, tmp_path / name)
+    graph: Any
     if name == "o.graphml":
         graph = nx.read_graphml(target)
     else:
-        graph = nx.read_edgelist(target, create_using=nx.DiGraph, data=[("kind", str)])
+        graph = cast(Any, nx.read_edgelist)(target, create_using=nx.DiGraph, data=[("kind", str)])
     links = run.links.to_pylist()
     assert {(int(a), int(b), kind) for a, b, kind in graph.edges(data="kind")} == {
         (link["source"], link["target"], link["kind"]) for link in links

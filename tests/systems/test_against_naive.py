@@ -37,13 +37,17 @@ CASES = {
     "vitis": Case("vitis", {}, naive_rounds.vitis(15, 3)),
     "vitis with small tables": Case(
         "vitis",
-        {"table_size": 5, "ring_and_long_links": 4, "gateway_reach": 3, "sample_size": 12, "max_age": 4},
+        {"table_size": 5, "ring_and_long_links": 4, "gateway_reach": 3, "sample_size": 12, "ring_backups": 1},
         naive_rounds.vitis(5, 4),
     ),
-    "vitis without long links": Case("vitis", {"ring_and_long_links": 2, "max_age": 3}, naive_rounds.vitis(15, 2)),
+    "vitis without long links or backups": Case(
+        "vitis", {"ring_and_long_links": 2, "ring_backups": 0, "max_age": 10}, naive_rounds.vitis(15, 2)
+    ),
     "rvr": Case("rvr", {}, naive_rounds.rvr(15)),
-    "rvr with small tables": Case("rvr", {"table_size": 5, "sample_size": 12, "max_age": 4}, naive_rounds.rvr(5)),
-    "opt": Case("opt", {"table_size": 10}, naive_rounds.opt(10, 3), ring_slots=0),
+    "rvr with small tables": Case(
+        "rvr", {"table_size": 5, "sample_size": 12, "max_age": 5, "ring_backups": 0}, naive_rounds.rvr(5)
+    ),
+    "opt": Case("opt", {"table_size": 10, "max_age": 8}, naive_rounds.opt(10, 3), ring_slots=0),
     "opt without bound": Case("opt", {"table_size": None, "coverage": 2}, naive_rounds.opt(None, 2), ring_slots=0),
 }
 
@@ -81,7 +85,14 @@ class Fast:
     def __init__(self, workload: Workload, case: Case, *, seed: int, threads: int = 1) -> None:
         self.system_type = SYSTEMS[case.system]
         self.config = self.system_type.config_type(**case.parameters)
-        self.network = Network(workload, sample_size=self.config.sample_size, seed=seed, threads=threads)
+        self.ring_backups: int = getattr(self.config, "ring_backups", 0)
+        self.network = Network(
+            workload,
+            sample_size=self.config.sample_size,
+            ring_backups=self.ring_backups,
+            seed=seed,
+            threads=threads,
+        )
         self.system: System = self.system_type(self.config, self.network)
 
     def round(self) -> None:
@@ -100,6 +111,9 @@ class Fast:
     def caches(self) -> list[list[Entry | None]]:
         views = self.network.views
         return [entries(*row) for row in zip(views.cache, views.cache_heard, strict=True)]
+
+    def backups(self) -> list[list[int | None]]:
+        return [[None if q == NOBODY else q for q in row] for row in self.network.views.backups.tolist()]
 
     def members(self) -> Iterator[tuple[int, NDArray[np.int32], slice]]:
         """Topics with their subscribers and the place of these in arrays over all (topic, subscriber)."""
@@ -171,6 +185,7 @@ class Pair:
             workload.rates.tolist(),
             seed=seed,
             sample_size=self.fast.config.sample_size,
+            ring_backups=self.fast.ring_backups,
         )
 
     def run(self) -> Iterator[int]:
@@ -218,6 +233,7 @@ def assert_same_overlay(pair: Pair) -> None:
     assert fast == padded(slow, [len(row) for row in fast])
     caches: list[list[Entry | None]] = [list(p.cache) for p in pair.slow.nodes]
     assert pair.fast.caches() == padded(caches, [pair.slow.sample_size] * len(caches))
+    assert pair.fast.backups() == [p.backups for p in pair.slow.nodes]
     rows = pair.fast.network.neighbours()
     assert [rows.row(p).tolist() for p in range(len(slow))] == pair.slow.neighbours()
 
@@ -307,4 +323,5 @@ def test_the_number_of_threads_changes_nothing(case: str) -> None:
     assert took[0] == took[1]
     assert one.links() == three.links()
     assert one.caches() == three.caches()
+    assert one.backups() == three.backups()
     assert one.gateways() == three.gateways()

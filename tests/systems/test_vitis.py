@@ -23,7 +23,7 @@ def profiles_of(*interests: set[int], rates: list[float]) -> Profiles:
 
 
 def utility_of(profiles: Profiles, p: int, q: int) -> float:
-    dense = np.zeros(len(profiles.weights), np.int64)
+    dense = np.zeros_like(profiles.weights)
     lay_out(p, profiles, dense)
     return utility(p, q, profiles, dense)
 

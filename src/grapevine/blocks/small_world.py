@@ -64,28 +64,45 @@ def gather_backups(p: int, now: int, views: Views, contacts: Contacts, into: Can
 
 
 @njit
-def keep_backups(p: int, ids: Ids, alive: NDArray[np.bool_], pool: Candidates, backups: Columns) -> None:
-    """The nearest candidates that answer, half of them clockwise and half counter-clockwise."""
+def keep_backups(
+    p: int, ids: Ids, alive: NDArray[np.bool_], pool: Candidates, picks: Columns, backups: Columns
+) -> None:
+    """The nearest candidates that answer, half of them clockwise and half counter-clockwise.
+
+    The first of each half are the ring links, so this does what `choose_ring` does, too.
+    """
     half = len(backups) // 2
-    backups[:] = NOBODY
-    for at in range(pool.size[0]):
+    steps, nearest = np.empty(pool.size[0], np.uint64), np.empty(half, np.int32)
+    for at in range(len(steps)):
         q = pool.nodes[at]
-        if alive[q]:
-            for first, steps in ((0, clockwise(ids[p], ids[q])), (half, clockwise(ids[q], ids[p]))):
-                place = first + half
-                while place > first and (
-                    backups[place - 1] == NOBODY or steps < _away(p, backups[place - 1], first == 0, ids)
-                ):
-                    place -= 1
-                if place < first + half:
-                    for i in range(first + half - 1, place, -1):
-                        backups[i] = backups[i - 1]
-                    backups[place] = q
+        steps[at] = clockwise(ids[p], ids[q]) if alive[q] else _FARTHEST
+    picks[SUCCESSOR] = _smallest(steps, pool.nodes, nearest, backups[:half])
+    for at in range(len(steps)):
+        if steps[at] != _FARTHEST:
+            steps[at] = clockwise(steps[at], np.uint64(0))
+    before = _smallest(steps, pool.nodes, nearest, backups[half:])
+    picks[PREDECESSOR] = before if before != picks[SUCCESSOR] else NOBODY
 
 
 @njit
-def _away(p: int, q: int, forward: bool, ids: Ids) -> np.uint64:
-    return clockwise(ids[p], ids[q]) if forward else clockwise(ids[q], ids[p])
+def _smallest(steps: NDArray[np.uint64], nodes: Columns, nearest: Columns, out: Columns) -> int:
+    """The nodes of the smallest steps in ascending order; `nearest` is room for their positions. Returns the first."""
+    size, limit = 0, _FARTHEST
+    for position in range(len(steps)):
+        if steps[position] >= limit:
+            continue
+        at = size if size < len(out) else len(out) - 1
+        while at > 0 and steps[nearest[at - 1]] > steps[position]:
+            nearest[at] = nearest[at - 1]
+            at -= 1
+        nearest[at] = position
+        if size < len(out):
+            size += 1
+        if size == len(out):
+            limit = steps[nearest[size - 1]]
+    for i in range(len(out)):
+        out[i] = nodes[nearest[i]] if i < size else NOBODY
+    return int(nearest[0]) if size > 0 else NOBODY
 
 
 @njit
@@ -97,8 +114,9 @@ def fill_ring(
     end = pool.size[0]
     if views.backups.shape[1] > 0:
         gather_backups(p, now, views, contacts, pool)
-        keep_backups(p, ids, views.alive, pool, backups)
-    choose_ring(p, ids, views.alive, pool, picks)
+        keep_backups(p, ids, views.alive, pool, picks, backups)
+    else:
+        choose_ring(p, ids, views.alive, pool, picks)
     pool.size[0] = end
 
 

@@ -273,7 +273,7 @@ def choose_publishers(
 @njit
 def link_utility(count: int, profiles: Profiles, views: Views) -> tuple[float, int]:
     """Summed utility and number of the links of the first `count` nodes."""
-    dense = np.zeros(len(profiles.weights), np.int64)
+    dense = np.zeros_like(profiles.weights)
     total, links = 0.0, 0
     for p in range(count):
         lay_out(p, profiles, dense)

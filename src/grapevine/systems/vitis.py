@@ -13,7 +13,7 @@ other round the exchange goes to a ring link; a node never takes its own proposa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from grapevine.blocks import exchange, small_world
 from grapevine.blocks.candidates import Candidates, new_candidates, start_over, store
 from grapevine.blocks.exchange import Contacts
 from grapevine.blocks.network import Network, Rows
-from grapevine.blocks.profiles import Profiles, clear, lay_out, preference, utility
+from grapevine.blocks.profiles import Profiles, clear, fetch, lay_out, preference, utility
 from grapevine.blocks.views import FRIEND_TIES, GATEWAY_TIES, NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
@@ -71,7 +71,7 @@ def select_neighbors(
     pool: Candidates,
     profiles: Profiles,
     structured: int,
-    scratch: tuple[NDArray[np.int64], NDArray[np.int64]],
+    scratch: tuple[NDArray[Any], NDArray[np.int64]],
     picks: Columns,
 ) -> None:
     """Algorithm 4 after the ring links: long links, and for the rest the most similar (ties by hash).
@@ -81,6 +81,7 @@ def select_neighbors(
     small_world.choose_long(seed, p, profiles.ids, pool, (small_world.RING_SLOTS, structured), picks)
     dense, keys = scratch
     count = pool.size[0]
+    fetch(pool.nodes[:count], profiles, keys)
     lay_out(p, profiles, dense)
     ties = stream(seed, FRIEND_TIES, p)
     for at in range(count):
@@ -138,7 +139,7 @@ def exchange_round(
     links, heard, backups = out
     pool = new_candidates(exchange.most_candidates(first, last, views, contacts))
     picks = np.empty(sizes[0], np.int32)
-    scratch = np.zeros(len(profiles.weights), np.int64), np.empty(len(pool.nodes), np.int64)
+    scratch = np.zeros_like(profiles.weights), np.empty(len(pool.nodes), np.int64)
     for p in range(first, last):
         a, b = views.starts[p], views.starts[p + 1]
         if not views.alive[p]:
