@@ -40,7 +40,8 @@ test-full: check ## the same, and the slow ones: a standalone cluster, spark-sub
 	$(BIN)/pytest -m ""
 
 bench: $(READY) ## measured speed (make bench ARGS=--large for the published figures)
-	$(BIN)/python bench/workloads.py $(ARGS)
+	$(BIN)/python -m bench.workloads $(ARGS)
+	$(BIN)/python -m bench.rounds $(ARGS)
 
 docs: $(READY) ## write docs/tables.md from the declared schemas
 	$(BIN)/python -c 'from grapevine.model.tables import data_dictionary; print(data_dictionary(), end="")' > docs/tables.md

@@ -18,11 +18,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TypeVar
 
 from tests.naive import WORD, draw
 
-SAMPLE_PARTNER, EXCHANGE_PARTNER, SAMPLE_TIES, FRIEND_TIES, LONG_LINKS, BOOTSTRAP, _, GATEWAY_TIES = range(1, 9)
+SAMPLE_PARTNER, EXCHANGE_PARTNER, SAMPLE_TIES, LONG_LINKS, BOOTSTRAP, _, GATEWAY_TIES = range(1, 8)
+FRIEND_TIES = 2**40
 
+T = TypeVar("T")
 Entry = tuple[int, int]  # a node's number, and the round in which somebody last heard from it
 Proposal = tuple[int, int, int]  # gateway, parent, hops
 Load = tuple[int, int, int]  # notifications: wanted, duplicate, unwanted
@@ -37,6 +40,10 @@ class Node:
     links: list[Entry | None] = field(default_factory=list)  # by slot; slots beyond the end are free
     cache: list[Entry] = field(default_factory=list)  # in descending freshness
     backups: list[int | None] = field(default_factory=list)  # the next on the ring: clockwise, then counter-clockwise
+
+
+def padded(row: Sequence[T], size: int) -> list[T | None]:
+    return [*row, *[None] * size][:size]
 
 
 def distance(a: int, b: int) -> int:
@@ -92,7 +99,8 @@ class NaiveNetwork:
             known = [entry for entry in self.nodes[helper].cache if entry[0] != number]
             self.nodes[number].cache = [(helper, self.now), *known][: self.sample_size]
             if self.ring_backups:
-                nearest = self.lookup(helper, self.nodes[number].id, self.now - 1)[-1]
+                path = self.lookup(helper, self.nodes[number].id, self.now - 1)
+                nearest = [q for q in path if self.nodes[q].alive][-1]
                 self.nodes[number].backups = [*self.nodes[nearest].backups[:-1], nearest]
         for number in numbers:
             self.nodes[number].alive = True
@@ -157,12 +165,10 @@ class NaiveNetwork:
 
     def ring_links(self, p: Node, answering: list[int]) -> tuple[list[int | None], list[int | None]]:
         """Successor and predecessor among those that answer (Algorithm 4, lines 2-7), and backups for them."""
-        after: list[int | None] = [*sorted(answering, key=lambda q: (self.nodes[q].id - p.id) % WORD)]
-        before: list[int | None] = after[::-1]
-        nobody, most = [None] * self.ring_backups, self.ring_backups
-        return [*after[:1], *before[: len(after) - 1], None, None][:2], (after + nobody)[:most] + (before + nobody)[
-            :most
-        ]
+        after = sorted(answering, key=lambda q: (self.nodes[q].id - p.id) % WORD)
+        before = after[::-1]
+        backups = padded(after, self.ring_backups) + padded(before, self.ring_backups)
+        return padded(after[:1] + before[: len(after) - 1], 2), backups
 
     def gather(self, p: Node, met: list[int], oldest: int) -> dict[int, int]:
         """All that p learns of in this round, and when anybody last heard from each; not p, nor the long silent."""
@@ -287,7 +293,7 @@ def long_links(network: NaiveNetwork, p: Node, ring: list[int | None], pool: lis
     """The ring links, then Symphony's long links, each to a target drawn once (Algorithm 4, lines 8-10)."""
     after, before = ring
     if after is None or before is None:
-        return [*ring, *[None] * slots][:slots]
+        return padded(ring, slots)
     span = (network.nodes[after].id - network.nodes[before].id) % WORD
     shrink = math.log(max(span / 2, 1.0) / 2.0**63)
     picks = list(ring)

@@ -151,6 +151,7 @@ class Network:
         leaving[nodes] = True
         links = self._links[0]
         links[(links != NOBODY) & leaving[links]] = NOBODY
+        self._neighbours = None
 
     def leave(self, nodes: Columns) -> None:
         """The nodes are gone, and what they knew with them. Others find out by silence."""
@@ -175,7 +176,8 @@ def _bootstrap(seed: int, now: int, nodes: Columns, online: Columns, ids: NDArra
                 place += 1
         cache[p, place:] = NOBODY
         if views.backups.shape[1] > 0:
-            nearest = path[abs(small_world.lookup(q, ids[p], now - 1, ids, views, path)) - 1]
+            last = abs(small_world.lookup(q, ids[p], now - 1, ids, views, path)) - 1
+            nearest = path[last] if views.alive[path[last]] else path[last - 1]
             views.backups[p] = views.backups[nearest]
             views.backups[p, -1] = nearest  # the farthest makes room; the order is mended in the first exchange
 

@@ -40,7 +40,7 @@ def merge_freshest(p: int, ties: np.uint64, views: Views, sources: Columns, news
     size = int(views.cache.shape[1])
     place = np.zeros(len(sources), np.int64)
     before = np.int64(0)
-    while True:
+    while news.size[0] < size:
         level = np.int64(-1)
         for i in range(len(sources)):
             if place[i] < size and views.cache[sources[i], place[i]] != NOBODY:
@@ -56,9 +56,7 @@ def merge_freshest(p: int, ties: np.uint64, views: Views, sources: Columns, news
             place[i] = end
             if end > start:
                 offer_all(news, views.cache[q, start:end], views.cache_heard[q, start:end], 0, p)
-        if news.size[0] >= size:
-            break
-    if before < size < news.size[0]:
+    if news.size[0] > size:
         last = news.nodes[before : news.size[0]].copy()
         keys = np.empty(len(last), np.int64)
         for i in range(len(last)):

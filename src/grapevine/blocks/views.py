@@ -14,7 +14,8 @@ from grapevine.kernels.rng import below, draw
 NOBODY = -1
 
 # The `salt` word of the draws, one number a purpose, so that no two decisions share their randomness.
-SAMPLE_PARTNER, EXCHANGE_PARTNER, SAMPLE_TIES, FRIEND_TIES, LONG_LINKS, BOOTSTRAP, PUBLISHER, GATEWAY_TIES = range(1, 9)
+SAMPLE_PARTNER, EXCHANGE_PARTNER, SAMPLE_TIES, LONG_LINKS, BOOTSTRAP, PUBLISHER, GATEWAY_TIES = range(1, 8)
+FRIEND_TIES = 2**40  # stands where draws have the round: these ties are the same in every round
 
 
 class Views(NamedTuple):

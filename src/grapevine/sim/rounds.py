@@ -129,14 +129,19 @@ class Rounds:
     ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]]]:
         """One event on each of these topics that has a subscriber to publish it: columns of events, loads of nodes.
 
-        A random subscriber publishes, or the topic's owner where the workload knows one and `owners` asks for it.
+        A random subscriber publishes, or the topic's owner where the workload knows one and `owners` asks for it. An
+        owner that does not subscribe looks the topic up; systems without lookups leave publishing to subscribers.
         Subscribers that joined less than `grace_rounds` ago do not count.
         """
         network = self.network
         counted = network.alive & (self.now - network.joined >= grace_rounds)
         if len(self.schedule.changes) == 0:
             counted = network.alive
-        owner = self.workload.publishers if owners else np.full(len(network.topic_ids), NOBODY, np.int32)
+        owner = (
+            self.workload.publishers
+            if owners and self.system.ring_slots
+            else np.full(len(network.topic_ids), NOBODY, np.int32)
+        )
         starts, nodes = network.topic_nodes.starts, network.topic_nodes.columns
         publishers = choose_publishers(network.seed, self.now, topics, starts, nodes, counted, owner)
         topics, publishers = topics[publishers != NOBODY], publishers[publishers != NOBODY]

@@ -40,7 +40,7 @@ class RingConfig(GossipConfig):
     table_size: int = parameter(15, "links in a routing table", source="Vitis §IV-A", low=4, high=1_000)
     ring_backups: int = parameter(
         4,
-        "nodes known, beyond the links, next on the ring in each direction; 0: none, as in the paper",
+        "nodes remembered in each direction of the ring, the next one included; 0: none, as in the paper",
         source="ours: links alone repair a ring slowly (docs/papers.md#ring)",
         low=0,
         high=100,
