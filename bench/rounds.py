@@ -14,10 +14,11 @@ import time
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from tests import naive_rounds
 
 from grapevine import Workload, simulate
-from grapevine.blocks.profiles import clear, fetch, lay_out, utility
+from grapevine.blocks.profiles import Profiles, clear, fetch, lay_out, utility
 from grapevine.kernels.jit import njit
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import RunConfig, make_config
@@ -100,7 +101,7 @@ def phases(nodes: int, rounds: int = 20) -> None:
 
 
 @njit
-def _scores(others, profiles):  # type: ignore[no-untyped-def]
+def _scores(others: NDArray[np.int32], profiles: Profiles) -> float:
     dense, keys, total = np.zeros_like(profiles.weights), np.empty(others.shape[1], np.int64), 0.0
     for p in range(len(others)):
         fetch(others[p], profiles, keys)

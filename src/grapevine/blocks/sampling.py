@@ -62,7 +62,7 @@ def merge_freshest(p: int, ties: np.uint64, views: Views, sources: Columns, news
         for i in range(len(last)):
             keys[i] = np.int64(absorb(ties, last[i]) >> _33)
         chosen = np.empty(size - before, np.int32)
-        largest(keys, size - before, chosen)
+        largest(keys, len(chosen), chosen)
         news.nodes[before:size] = last[chosen]
     return size
 

@@ -1,0 +1,113 @@
+"""`grapevine simulate`, `systems` and `export` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from grapevine import Simulation
+from grapevine.cli.simulate import parse_settings
+from grapevine.kernels.csr import row_numbers
+from grapevine.model import tables
+from grapevine.model.errors import UsageError
+from grapevine.model.manifest import Manifest
+from grapevine.model.store import write_table
+from grapevine.model.workload import Workload
+from grapevine.synthetic import generate
+from tests.cli.test_cli import run
+
+
+def store(workload: Workload, folder: Path, **changes: object) -> Path:
+    """A workload folder as the pipeline writes it, without Spark."""
+    folder.mkdir()
+    nodes, topics = workload.node_count, workload.topic_count
+    contents = {
+        tables.NODES: {"node": range(nodes), "name": list(workload.node_names)},
+        tables.TOPICS: {
+            "topic": range(topics),
+            "name": list(workload.topic_names),
+            "rate": workload.rates,
+            "publisher": [None] * topics,
+        },
+        tables.SUBSCRIPTIONS: {
+            "node": row_numbers(workload.node_topics.starts),
+            "topic": workload.node_topics.columns,
+        },
+    }
+    rows = {table.name: write_table(pa.table(content), folder, table) for table, content in contents.items()}
+    described = {"kind": "workload", "stage": "test", "version": "0", "tables": rows} | changes
+    Manifest(**described).write(folder)  # type: ignore[arg-type]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    workload = generate("vitis-high", nodes=60, topics=40, subscriptions_per_node=8, buckets=4, seed=4)
+    return store(workload, tmp_path_factory.mktemp("simulate") / "w")
+
+
+def test_a_simulation_is_printed_stored_and_exported(folder: Path) -> None:
+    at = folder.parent
+    done = run("simulate", "vitis", "--workload", "w", "--rounds", "30", "--set", "table_size=6", "--out", "v", cwd=at)
+    assert done.returncode == 0, done.stderr
+    assert "hit ratio" in done.stdout and "100.00%" in done.stdout
+    assert "round 30/30: 60 online · ring 100.00%" in done.stderr
+    stored = Simulation.load(at / "v")
+    assert stored.config["table_size"] == 6
+    assert stored.settings["rounds"] == 30
+    assert run("export", "v", "v.graphml", cwd=at).returncode == 0
+    assert (at / "v.graphml").read_text().count("<edge ") == stored.links.num_rows
+    again = run("simulate", "vitis", "--workload", "w", "--out", "v", cwd=at)
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert "exists already" in again.stderr
+
+
+def test_a_crowd_answers_in_json(folder: Path) -> None:
+    command = ["simulate", "rvr", "--workload", "w", "--rounds", "30", "--crowd", "0.5@10", "--out", "crowd", "--json"]
+    done = run(*command, cwd=folder.parent)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["summary"]["hit_ratio"] > 0.5
+    assert Simulation.load(folder.parent / "crowd").rounds["online"].to_pylist() == [60, 60, 60]
+
+
+def test_mistakes_get_one_line(folder: Path) -> None:
+    old = store(Workload.from_pairs([0], [0], node_count=30, topic_count=1), folder.parent / "old", format=0)
+    empty = store(Workload.from_pairs([], [], node_count=30, topic_count=1), folder.parent / "empty")
+    for arguments, said in (
+        (["simulate", "nope", "--workload", "w"], "system 'nope': choose one of opt, rvr, vitis"),
+        (["simulate", "vitis", "--workload", "nowhere"], "nowhere: no such folder"),
+        (["simulate", "vitis", "--workload", str(old)], "has format 0, this version reads format 1"),
+        (["simulate", "vitis", "--workload", str(empty)], "nobody subscribes to anything"),
+        (["simulate", "vitis", "--workload", "w", "--set", "table_size=60"], "has 60 nodes, too few for table_size=60"),
+        (["simulate", "vitis", "--workload", "w", "--crash", "x"], "write it as SHARE@ROUND"),
+        (["simulate", "vitis", "--workload", "w", "--crash", "0.1@5", "--crowd", "0.1@5"], "give one of them"),
+        (["simulate", "vitis", "--workload", "w", "--churn", "w"], "w: has no churn table"),
+        (["export", "w", "x.graphml"], "holds a workload, expected a simulation"),
+    ):
+        extra = ["--out", "x"] if arguments[0] == "simulate" else []
+        done = run(*arguments, *extra, cwd=folder.parent)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), (arguments, done.stderr)
+        assert said in done.stderr
+    assert not (folder.parent / "x").exists()
+
+
+def test_settings_are_read_by_the_type_of_their_parameter() -> None:
+    assert parse_settings("vitis", ["table_size=20", "max_age=5"]) == {"table_size": 20, "max_age": 5}
+    assert parse_settings("opt", ["table_size=none"]) == {"table_size": None}
+    with pytest.raises(UsageError, match="vitis has no parameter size; it has sample_size, max_age, table_size"):
+        parse_settings("vitis", ["size=20"])
+    with pytest.raises(UsageError, match="--set table_size=many: 'many' is not a valid int"):
+        parse_settings("vitis", ["table_size=many"])
+    with pytest.raises(UsageError, match="write it as key=value"):
+        parse_settings("vitis", ["table_size"])
+
+
+def test_systems_explain_themselves() -> None:
+    listed = run("systems")
+    assert all(name in listed.stdout for name in ("opt", "rvr", "vitis"))
+    vitis = json.loads(run("systems", "vitis", "--json").stdout)[0]
+    assert {"name": "gateway_reach", "default": 5}.items() <= vitis["parameters"][-1].items()
+    assert all(parameter["source"] for parameter in vitis["parameters"])
