@@ -1,7 +1,7 @@
 """`njit` with a cache that can be trusted, and with its type kept, so that strict type checks see through it.
 
 numba renews a cached function when its own file changes, but not when a function that it calls changes in another file.
-So the cache's folder is named after all our sources: any edit starts a new one.
+So the cache's folder is named after the content of all our sources that compile: an edit of any starts a new one.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ def _cache_folder() -> Path:
     package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha1(usedforsecurity=False)
     for source in sorted(package.rglob("*.py")):
-        found = source.stat()
-        digest.update(f"{source.relative_to(package)} {found.st_size} {found.st_mtime_ns}\n".encode())
+        content = source.read_bytes()
+        if b"@njit" in content:
+            digest.update(content)
     if base := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(base) / digest.hexdigest()[:16]
     beside = package / "__pycache__"

@@ -250,13 +250,107 @@ ROUNDS = Table(
     ),
 )
 
+DRAWN_NODES = Table(
+    "drawn_nodes",
+    "One topic to look at: every node that carries it, with its place on the ring.",
+    (
+        Column("topic", _int, "topic"),
+        Column("node", _int, "node"),
+        Column("role", _text, "`subscriber`, `gateway` (a subscriber), `relay` or `rendezvous` (a relay)"),
+        Column("cluster", _int, "number of its cluster, from 0 by size; empty: not a subscriber", True),
+        Column("position", _real, "place on the identifier ring, 0 … 1"),
+    ),
+)
+
+DRAWN_LINKS = Table(
+    "drawn_links",
+    "The links that the topic's events travel on.",
+    (
+        Column("topic", _int, "topic"),
+        Column("source", _int, "one end"),
+        Column("target", _int, "the other end"),
+        Column("kind", _text, "`cluster` (between subscribers) or `path` (of a lookup)"),
+    ),
+)
+
+_system = Column("system", _text, "system")
+_on = Column("workload", _text, "name of the workload in the experiment")
+_parameters = Column("parameters", _text, 'what the grid set, as JSON with sorted keys, e.g. `{"table_size": 15}`')
+_mean = Column("mean", _real, "mean over seeds")
+_low = Column("low", _real, "lower end of its 95 % confidence interval; the mean itself for one seed")
+_high = Column("high", _real, "upper end")
+_count = Column("runs", _long, "seeds that it is the mean of")
+
+RUNS = Table(
+    "runs",
+    "Every run of an experiment; its own tables lie in `simulations/run_id=…`.",
+    (
+        Column("run_id", _text, "hash of system, configuration, workload, seed and code version"),
+        _system,
+        _on,
+        _parameters,
+        Column("seed", _long, "seed"),
+        Column("status", _text, "`done` or `failed`"),
+        Column("error", _text, "why it failed", True),
+        Column("wall_s", _real, "wall seconds", True),
+        Column("cpu_s", _real, "CPU seconds", True),
+    ),
+)
+
+METRICS = Table(
+    "metrics",
+    "Measures of each run, aggregated from its tables.",
+    (
+        Column("run_id", _text, "run"),
+        Column("metric", _text, "name, e.g. `hit_ratio`, `overhead`, `hops`"),
+        Column("value", _real, "value; empty: undefined for this run", True),
+    ),
+)
+
+SERIES = Table(
+    "series",
+    "The same over seeds: the points of a figure.",
+    (_system, _on, _parameters, Column("metric", _text, "name"), _count, _mean, _low, _high),
+)
+
+DISTRIBUTIONS = Table(
+    "distributions",
+    "How a quantity is distributed over online nodes, all seeds together.",
+    (
+        _system,
+        _on,
+        _parameters,
+        Column("quantity", _text, "`overhead` (in steps of 0.1) or `degree`"),
+        Column("at", _real, "lower end of the step; for `degree` the degree"),
+        Column("share", _real, "share of the nodes in it"),
+    ),
+)
+
+PROGRESS = Table(
+    "progress",
+    "Measures over the rounds of a run, for runs with churn.",
+    (
+        _system,
+        _on,
+        _parameters,
+        Column("round", _int, "round"),
+        Column("metric", _text, "`online`, `ring`, `hit_ratio`, `overhead` or `hops`"),
+        _count,
+        _mean,
+        _low,
+        _high,
+    ),
+)
+
 WORKLOAD_TABLES = (NODES, TOPICS, SUBSCRIPTIONS, CHURN, LATENCY, REJECTED)
 PROFILE_TABLES = (DEGREE_STATISTICS, DEGREE_CCDF, INTEREST_COVERAGE, INTEREST_OVERLAP)
-SIMULATION_TABLES = (EVENTS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS)
+SIMULATION_TABLES = (EVENTS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS, DRAWN_NODES, DRAWN_LINKS)
+EXPERIMENT_TABLES = (RUNS, METRICS, SERIES, DISTRIBUTIONS, PROGRESS)
 ALL_TABLES = {
     "Workload (`grapevine workload ingest | sample | generate`)": WORKLOAD_TABLES,
     "Profile (`grapevine workload profile`)": PROFILE_TABLES,
     "Simulation (`grapevine simulate`)": SIMULATION_TABLES,
+    "Experiment (`grapevine run`)": EXPERIMENT_TABLES,
 }
 
 

@@ -128,6 +128,7 @@ def simulate(
         tables.NODE_LOAD.name: _node_load(engine, load),
         tables.TOPIC_OVERLAY.name: _topic_overlay(engine, run),
         tables.LINKS.name: _table(tables.LINKS, engine.links()),
+        **_drawn(engine),
         tables.ROUNDS.name: pa.Table.from_pylist(samples, schema=tables.ROUNDS.schema),
     }
     summary = _summarise(engine, found) | {
@@ -193,6 +194,16 @@ def _topic_overlay(engine: Rounds, run: RunConfig) -> pa.Table:
         "diameter": pa.array(diameter, from_pandas=True),
     }
     return _table(tables.TOPIC_OVERLAY, columns)
+
+
+def _drawn(engine: Rounds) -> dict[str, pa.Table]:
+    """The graph of the topic with most subscribers among the first hundred: enough of them to show clusters."""
+    sizes = np.diff(engine.network.topic_nodes.starts)[:100]
+    nodes, links = engine.draw(int(np.argmax(sizes)))
+    return {
+        tables.DRAWN_NODES.name: pa.table(nodes, schema=tables.DRAWN_NODES.schema),
+        tables.DRAWN_LINKS.name: pa.table(links, schema=tables.DRAWN_LINKS.schema),
+    }
 
 
 def _summarise(engine: Rounds, found: dict[str, pa.Table]) -> dict[str, float | None]:
