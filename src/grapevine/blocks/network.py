@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from grapevine.blocks import exchange, sampling, small_world
 from grapevine.blocks.profiles import make_profiles
-from grapevine.blocks.views import BOOTSTRAP, NOBODY, Views, group_contacts
+from grapevine.blocks.views import ACCEPTANCE, BOOTSTRAP, NOBODY, Views, group_contacts
 from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
-from grapevine.kernels.rng import below, draw
+from grapevine.kernels.rng import absorb, below, draw, stream
 from grapevine.model.workload import Csr, Workload
 
 Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]  # links, when they were last heard, ring backups
@@ -47,6 +47,7 @@ class Network:
         self._links = [np.empty(0, np.int32) for _ in range(2)]
         self._heard = [np.empty(0, np.int32) for _ in range(2)]
         self._neighbours: Csr | None = None
+        self.degree_bound: int | None = None  # of connections, both ways; None: whoever is asked accepts
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     @property
@@ -117,9 +118,15 @@ class Network:
         self.in_chunks(lambda a, b: exchange.heartbeat(self.now, a, b, views))
 
     def neighbours(self) -> Csr:
-        """Links as connections, usable both ways: each row holds whom a node links to or is linked from."""
+        """Links as connections, usable both ways: each row holds whom a node links to or is linked from.
+
+        With a `degree_bound`, nodes refuse connections beyond it; requests come in random order.
+        """
         if self._neighbours is None:
-            self._neighbours = Csr(*_both_ways(self._starts, self._links[0], self.alive))
+            links = _chosen_pairs(self._starts, self._links[0], self.alive)
+            if self.degree_bound is not None:
+                links = _accepted(self.seed, *links, self.size, self.degree_bound)
+            self._neighbours = Csr(*_both_ways(*links, self.size))
         return self._neighbours
 
     def open_at_once(self, nodes: Columns) -> None:
@@ -203,18 +210,45 @@ def _copy_rows(
 
 
 @njit
-def _both_ways(starts: Starts, links: NDArray[np.int32], alive: NDArray[np.bool_]) -> tuple[Starts, Columns]:
-    sources, targets = np.empty(2 * len(links), np.int32), np.empty(2 * len(links), np.int32)
+def _chosen_pairs(starts: Starts, links: NDArray[np.int32], alive: NDArray[np.bool_]) -> tuple[Columns, Columns]:
+    """Links between online nodes, by who chose them."""
+    sources, targets = np.empty(len(links), np.int32), np.empty(len(links), np.int32)
     count = 0
     for p in range(len(starts) - 1):
         if alive[p]:
             for at in range(starts[p], starts[p + 1]):
-                q = links[at]
-                if q != NOBODY and alive[q]:
-                    sources[count], targets[count] = p, q
-                    sources[count + 1], targets[count + 1] = q, p
-                    count += 2
-    rows, columns = csr.from_pairs(sources[:count], targets[:count], len(alive), len(alive))
+                if links[at] != NOBODY and alive[links[at]]:
+                    sources[count], targets[count] = p, links[at]
+                    count += 1
+    return sources[:count], targets[:count]
+
+
+@njit
+def _accepted(seed: int, sources: Columns, targets: Columns, node_count: int, most: int) -> tuple[Columns, Columns]:
+    """The links of which both ends have room when they are asked, in the order of a hash. What two nodes ask of each
+    other is one connection."""
+    order = np.empty(len(sources), np.uint64)
+    for i in range(len(sources)):
+        low, high = min(sources[i], targets[i]), max(sources[i], targets[i])
+        order[i] = absorb(stream(seed, ACCEPTANCE, low), high)
+    degree, kept, count = np.zeros(node_count, np.int64), np.empty(len(sources), np.int64), 0
+    before = np.uint64(0)
+    for i in np.argsort(order):
+        p, q = sources[i], targets[i]
+        if order[i] != before and degree[p] < most and degree[q] < most:
+            degree[p] += 1
+            degree[q] += 1
+            kept[count] = i
+            count += 1
+        before = order[i]
+    return sources[kept[:count]], targets[kept[:count]]
+
+
+@njit
+def _both_ways(sources: Columns, targets: Columns, node_count: int) -> tuple[Starts, Columns]:
+    """Rows of distinct neighbours from pairs in either direction."""
+    ends, others = np.concatenate((sources, targets)), np.concatenate((targets, sources))
+    rows, columns = csr.from_pairs(ends, others, node_count, node_count)
     kept = np.zeros(len(rows), np.int64)
     count = 0
     for p in range(len(rows) - 1):

@@ -18,24 +18,31 @@ import numba
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _cache_folder() -> Path:
-    package = Path(__file__).resolve().parents[1]
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def _digest_sources() -> str:
     digest = hashlib.sha1(usedforsecurity=False)
-    for source in sorted(package.rglob("*.py")):
+    for source in sorted(_PACKAGE.rglob("*.py")):
         content = source.read_bytes()
         if b"@njit" in content:
             digest.update(content)
+    return digest.hexdigest()
+
+
+def _cache_folder() -> Path:
     if base := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(base) / digest.hexdigest()[:16]
-    beside = package / "__pycache__"
-    if os.access(beside if beside.exists() else package, os.W_OK):
-        return beside / f"kernels-{digest.hexdigest()[:16]}"
+        return Path(base) / SOURCES[:16]
+    beside = _PACKAGE / "__pycache__"
+    if os.access(beside if beside.exists() else _PACKAGE, os.W_OK):
+        return beside / f"kernels-{SOURCES[:16]}"
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     if not os.access(home if home.exists() else home.parent, os.W_OK):
         home = Path(tempfile.gettempdir()) / f"grapevine-{os.getuid()}"
-    return home / "grapevine" / f"kernels-{digest.hexdigest()[:16]}"
+    return home / "grapevine" / f"kernels-{SOURCES[:16]}"
 
 
+SOURCES = _digest_sources()  # what the results of compiled code depend on
 numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 
 

@@ -33,6 +33,7 @@ class RunConfig(Config):
 
     rounds: int = parameter(160, "gossip rounds", source="ours: the ring of 10,000 nodes is exact after 80", low=1)
     measure_every: int = parameter(10, "rounds between two measurements of a sample of topics", source="ours", low=1)
+    measure_from: int = parameter(0, "the first round that is measured on the way", source="ours", low=0)
     measure_topics: int = parameter(50, "topics in such a sample; 0: measure at the end only", source="ours", low=0)
     grace_rounds: int = parameter(
         10, "a node counts from so many rounds after its join (a round is a second)", source="Vitis §IV-E: 10 s", low=0
@@ -109,7 +110,7 @@ def simulate(
     before = (0, 0)
     for now in range(1, run.rounds + 1):
         engine.step()
-        if now % run.measure_every == 0 or now == run.rounds:
+        if (now >= run.measure_from and now % run.measure_every == 0) or now == run.rounds:
             row, events = _measure_sample(engine, run, len(samples))
             row |= {"joined": engine.joined - before[0], "left": engine.left - before[1]}
             before = engine.joined, engine.left

@@ -2,7 +2,8 @@
 
 A node links to candidates that serve as many of its topics as possible, until every topic is served K times or the
 table is full; sampling and exchange are those of Vitis. Events flood the links between subscribers and nothing else, so
-there are no relays, and a topic whose subscribers are not connected misses events.
+there are no relays, and a topic whose subscribers are not connected misses events. The bound holds for connections both
+ways: a node that has enough refuses further ones, or popular nodes would have thousands.
 
 The paper names neither K nor the rule; ours are SpiderCast's greedy coverage with K = 3 (docs/papers.md#opt).
 """
@@ -18,7 +19,7 @@ from grapevine.blocks import exchange
 from grapevine.blocks.candidates import new_candidates, start_over, store
 from grapevine.blocks.coverage import choose_greedily
 from grapevine.blocks.exchange import Contacts
-from grapevine.blocks.network import Rows
+from grapevine.blocks.network import Network, Rows
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import FRIEND_TIES, NOBODY, Views
 from grapevine.kernels.jit import njit
@@ -32,7 +33,11 @@ class OptConfig(GossipConfig):
     """OPT: an overlay per topic by coverage, with bounded or unbounded degree."""
 
     table_size: int | None = parameter(
-        15, "links that a node may choose; none: as many as coverage wants", source="Vitis §IV-E", low=4, high=100_000
+        15,
+        "connections that a node may have; none: as many as coverage wants",
+        source="Vitis §IV-E",
+        low=4,
+        high=100_000,
     )
     coverage: int = parameter(
         3, "neighbours that shall share each topic (K)", source="SpiderCast §3.3: (3, 0); Vitis gives none", low=1
@@ -74,6 +79,10 @@ class Opt(System):
     summary = "an overlay per topic by greedy coverage; no relays, and no guarantee when the degree is bounded"
     config_type = OptConfig
     config: OptConfig
+
+    def __init__(self, config: OptConfig, network: Network) -> None:
+        super().__init__(config, network)
+        network.degree_bound = config.table_size
 
     def row_sizes(self) -> NDArray[np.int64]:
         wanted = np.diff(self.network.profiles.starts) * self.config.coverage  # each pick serves one at least

@@ -1,0 +1,98 @@
+"""`grapevine run`: an experiment as a Spark job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from grapevine.cli.console import (
+    ConfOption,
+    ForceOption,
+    JsonOption,
+    MasterOption,
+    MemoryOption,
+    out,
+    print_json,
+    shown,
+    table,
+)
+from grapevine.cli.doctor import data_folder
+from grapevine.experiment.description import Experiment, read_experiment
+from grapevine.experiment.plan import plan
+from grapevine.model import tables
+from grapevine.model.manifest import Manifest
+from grapevine.model.store import read_table
+from grapevine.pipeline.measure import series_rows
+from grapevine.pipeline.session import SparkSettings
+from grapevine.pipeline.stage import Stage
+from grapevine.pipeline.sweep import sweep
+
+HEADLINES = {"hit_ratio": "hit ratio", "overhead": "overhead", "hops": "hops", "degree": "degree"}
+_PERCENT = {"hit_ratio", "overhead"}
+
+
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An experiment, e.g. experiments/vitis_fig6.toml.")],
+    folder: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the results. Default: results/NAME.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smaller version, as the file's [quick] table says.")
+    ] = False,
+    dry: Annotated[bool, typer.Option("--dry", help="Only check the file, and list its runs.")] = False,
+    force: ForceOption = False,
+    json: JsonOption = False,
+    master: MasterOption = None,
+    driver_memory: MemoryOption = None,
+    conf: ConfOption = None,
+) -> None:
+    """Run an experiment: every system on every workload for every point of the grid, each run a Spark task.
+
+    A run that fails is recorded and does not stop the others; [bold]--resume[/] does what is missing.
+    """
+    experiment = read_experiment(file, quick=quick)
+    if dry:
+        _print_plan(experiment)
+        return
+    stage = Stage(SparkSettings.gather(master=master, driver_memory=driver_memory, conf=tuple(conf or ())), quiet=json)
+    target = folder or Path("results") / experiment.name
+    manifest = sweep(stage, experiment, target, traces=data_folder(), resume=resume, force=force)
+    assert manifest is not None
+    if json:
+        print_json({"folder": str(target), "runs": manifest.counts["runs"], "failed": manifest.counts["failed"]})
+    else:
+        print_series(target, manifest)
+        out.print(f"\nTables: [bold]{escape(str(target))}[/]    Next: grapevine report {escape(str(target))}")
+    if manifest.counts["failed"]:
+        raise SystemExit(1)
+
+
+def _print_plan(experiment: Experiment) -> None:
+    made = table(escape(experiment.title), "run", "system", "workload", "grid", "seed")
+    for run in plan(experiment):
+        made.add_row(run.run_id, run.system, escape(run.workload.name), escape(run.parameters), str(run.seed))
+    out.print(made)
+
+
+def print_series(folder: Path, manifest: Manifest) -> None:
+    """Headline numbers of an experiment: a row per point, and what failed."""
+    points: dict[tuple[str, str, str], dict[str, float]] = {}
+    for row in series_rows(folder):
+        label = ", ".join(f"{key}={'none' if value is None else value}" for key, value in row["parameters"].items())
+        points.setdefault((row["system"], row["workload"], label), {})[row["metric"]] = row["mean"]
+    made = table(escape(str(manifest.config["title"])), "system", "workload", "", *HEADLINES.values())
+    for (system, workload, label), values in points.items():
+        cells = [_cell(name, values.get(name)) for name in HEADLINES]
+        made.add_row(system, escape(workload), escape(label), *cells)
+    out.print(made)
+    for row in read_table(folder, tables.RUNS).to_pylist():
+        if row["status"] == "failed":
+            out.print(f"[red]failed[/] {row['system']} on {escape(row['workload'])}: {escape(row['error'])}")
+
+
+def _cell(name: str, value: float | None) -> str:
+    return f"{value:.2%}" if name in _PERCENT and value is not None else shown(value)

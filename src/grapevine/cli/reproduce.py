@@ -1,0 +1,128 @@
+"""`grapevine reproduce`: claimed beside measured."""
+
+from __future__ import annotations
+
+import json as json_text
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from grapevine import __version__
+from grapevine.cli.console import JsonOption, MasterOption, err, out, print_json, table
+from grapevine.cli.doctor import data_folder
+from grapevine.experiment.claims import CLAIMS, MET, NOT_HERE, Claim, Evidence, Judgement, judge_all
+from grapevine.experiment.description import published_experiments, read_experiment
+from grapevine.model.errors import UsageError
+from grapevine.pipeline.measure import series_rows
+from grapevine.pipeline.session import SparkSettings
+from grapevine.pipeline.stage import Stage
+from grapevine.pipeline.sweep import sweep
+
+_COLOURS = {MET: "green", NOT_HERE: "yellow"}
+
+
+def reproduce(
+    what: Annotated[str, typer.Argument(help="A paper (vitis), a claim (V2), or all.")] = "all",
+    folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the experiments' results.")] = Path("results"),
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller networks: minutes instead of an hour.")] = False,
+    write: Annotated[Path | None, typer.Option(help="Also write the table as Markdown, e.g. docs/results.md.")] = None,
+    json: JsonOption = False,
+    master: MasterOption = None,
+) -> None:
+    """Measure what the papers claim: run the experiments that are missing, and print claimed beside measured.
+
+    Runs are kept by their id, so a second call only measures again.
+    """
+    chosen = choose_claims(what)
+    target = folder / "quick" if quick else folder
+    evidence = gather_evidence(
+        chosen, target, quick=quick, stage=Stage(SparkSettings.gather(master=master), quiet=json)
+    )
+    judged = judge_all(chosen, evidence)
+    stored = [_as_dict(item) for item in judged]
+    (target / "results.json").write_text(json_text.dumps(stored, indent=2, ensure_ascii=False) + "\n")
+    if write is not None:
+        partial = write.with_suffix(".partial")
+        partial.write_text(as_markdown(judged, quick=quick))
+        partial.rename(write)
+    if json:
+        print_json(stored)
+        return
+    made = table(
+        "Claimed and measured" + (" (quick: smaller networks)" if quick else ""), "", "claimed", "measured", ""
+    )
+    for column in made.columns:
+        column.justify = "left"
+    for item in judged:
+        colour = _COLOURS.get(item.finding.verdict, "red")
+        said = escape(item.finding.measured) + (
+            f"\n[dim]{escape(item.finding.remark)}[/]" if item.finding.remark else ""
+        )
+        made.add_row(item.claim.id, escape(item.claim.claimed), said, f"[{colour}]{item.finding.verdict}[/]")
+    out.print(made)
+    out.print(f"\nTables and pages of the experiments: [bold]{escape(str(target))}[/]")
+
+
+def choose_claims(what: str) -> list[Claim]:
+    """The claims of a paper, or one, or all."""
+    papers = sorted({claim.paper for claim in CLAIMS.values()})
+    if what == "all":
+        return list(CLAIMS.values())
+    if what in papers:
+        return [claim for claim in CLAIMS.values() if claim.paper == what]
+    if what.upper() in CLAIMS:
+        return [CLAIMS[what.upper()]]
+    raise UsageError(f"{what!r}: choose all, a paper ({', '.join(papers)}) or a claim ({', '.join(CLAIMS)})")
+
+
+def gather_evidence(claims: list[Claim], folder: Path, *, quick: bool, stage: Stage) -> Evidence:
+    """Run what the claims need; an experiment that cannot be run here says why."""
+    published = published_experiments()
+    series, absent = {}, {}
+    for name in dict.fromkeys(name for claim in claims for name in claim.experiments):
+        experiment = read_experiment(published[name], quick=quick)
+        if not stage.quiet:
+            err.print(f"[bold]{escape(experiment.title)}[/]", highlight=False)
+        try:
+            sweep(stage, experiment, folder / name, traces=data_folder(), resume=True)
+        except UsageError as error:
+            absent[name] = str(error)
+        else:
+            series[name] = series_rows(folder / name)
+    return Evidence(series, absent)
+
+
+def _as_dict(item: Judgement) -> dict[str, str]:
+    claim, finding = item.claim, item.finding
+    return {
+        "id": claim.id,
+        "paper": claim.paper,
+        "where": claim.where,
+        "claimed": claim.claimed,
+        "band": claim.band,
+        "measured": finding.measured,
+        "verdict": finding.verdict,
+        "remark": finding.remark,
+        "experiments": ", ".join(claim.experiments),
+    }
+
+
+def as_markdown(judged: list[Judgement], *, quick: bool) -> str:
+    """docs/results.md."""
+    lines = [
+        "# Claimed and measured",
+        "",
+        f"Written by `grapevine reproduce` ({__version__}); do not edit it by hand. `make results` writes it again.",
+        *(["", "**Quick version: smaller networks than the papers'.**"] if quick else []),
+        "",
+        "| id | where | claimed | band | measured | verdict | remark | experiment |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for item in judged:
+        row = _as_dict(item)
+        cells = [row[key] for key in ("id", "where", "claimed", "band", "measured", "verdict", "remark", "experiments")]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    met = sum(item.finding.verdict == MET for item in judged)
+    return "\n".join([*lines, "", f"{met} of {len(judged)} claims are met."]) + "\n"

@@ -1,0 +1,347 @@
+"""What the papers claim, beside what was measured: one judge per claim, from the series of its experiments.
+
+A verdict is `met`, `not met`, or `not here` with the reason. Bands are those of the claim's row; a judge never looks at
+anything but stored series.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+MET, NOT_MET, NOT_HERE = "met", "not met", "not here"
+
+
+class MissingError(LookupError):
+    """A series that a judge needs is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The series of measured experiments, and why others could not be measured."""
+
+    series: dict[str, list[dict[str, Any]]]  # by experiment
+    absent: dict[str, str]  # experiment → reason
+
+    def rows(self, experiment: str, metric: str, system: str, workload: str | None = None) -> list[dict[str, Any]]:
+        """The points of one metric; of all workloads when none is named."""
+        if experiment in self.absent or experiment not in self.series:
+            raise MissingError(self.absent.get(experiment, f"{experiment} was not run"))
+        found = [
+            row
+            for row in self.series[experiment]
+            if row["metric"] == metric and row["system"] == system and workload in (None, row["workload"])
+        ]
+        if not found:
+            raise MissingError(f"{experiment} has no {metric} of {system} on {workload or 'anything'}")
+        return found
+
+    def value(self, experiment: str, metric: str, system: str, workload: str, **point: Any) -> float:
+        """One point: the mean over seeds at these parameters."""
+        for row in self.rows(experiment, metric, system, workload):
+            if all(row["parameters"].get(key) == value for key, value in point.items()):
+                return float(row["mean"])
+        raise MissingError(f"{experiment} has no {metric} of {system} on {workload} at {point}")
+
+    def curve(self, experiment: str, metric: str, system: str, workload: str, x: str, **point: Any) -> list[float]:
+        """The means along x, ascending."""
+        rows = [
+            row
+            for row in self.rows(experiment, metric, system, workload)
+            if all(row["parameters"].get(key) == value for key, value in point.items())
+        ]
+        return [float(row["mean"]) for row in sorted(rows, key=lambda row: row["parameters"][x])]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a judge says."""
+
+    measured: str
+    verdict: str
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A row of a paper's results."""
+
+    id: str
+    paper: str
+    where: str
+    claimed: str
+    band: str
+    experiments: tuple[str, ...]
+    judge: Callable[[Evidence], Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A claim with its finding."""
+
+    claim: Claim
+    finding: Finding
+
+
+CLAIMS: dict[str, Claim] = {}
+
+
+def claim(
+    id: str, where: str, claimed: str, band: str, *experiments: str
+) -> Callable[[Callable[[Evidence], Finding]], Callable[[Evidence], Finding]]:
+    """Register a judge."""
+    papers = {"V": "vitis", "S": "spidercast", "M": "magnet", "R": "rappel", "O": "omen"}
+
+    def add(judge: Callable[[Evidence], Finding]) -> Callable[[Evidence], Finding]:
+        CLAIMS[id] = Claim(id, papers[id[0]], where, claimed, band, experiments, judge)
+        return judge
+
+    return add
+
+
+def judge_all(claims: Iterable[Claim], evidence: Evidence) -> list[Judgement]:
+    """Every claim judged; what lacks its evidence says why."""
+    made = []
+    for item in claims:
+        try:
+            finding = item.judge(evidence)
+        except MissingError as reason:
+            finding = Finding("–", NOT_HERE, str(reason))
+        made.append(Judgement(item, finding))
+    return made
+
+
+def met_if(condition: bool, measured: str, remark: str = "") -> Finding:
+    """Met or not met."""
+    return Finding(measured, MET if condition else NOT_MET, remark)
+
+
+def falls(curve: list[float]) -> bool:
+    """Every point lies below the one before."""
+    return all(a > b for a, b in pairwise(curve))
+
+
+def percent(value: float) -> str:
+    """A share as a person reads it."""
+    return f"{100 * value:.1f} %" if abs(value) < 0.9995 or value == 1 else f"{100 * value:.3f} %"
+
+
+PATTERNS = "random", "low", "high"
+
+
+@claim(
+    "V1", "§IV-B", "hit ratio 100 % for Vitis and RVR in all static settings", "≥ 99.99 %", "vitis_fig4", "vitis_fig6"
+)
+def _(evidence: Evidence) -> Finding:
+    rows = [
+        row
+        for experiment, systems in (("vitis_fig4", ("vitis", "rvr")), ("vitis_fig6", ("vitis", "rvr")))
+        for system in systems
+        for row in evidence.rows(experiment, "hit_ratio", system)
+    ]
+    least = min(row["mean"] for row in rows)
+    return met_if(least >= 0.9999, f"at least {percent(least)} in {len(rows)} settings")
+
+
+@claim("V2", "Fig. 4a", "correlated: overhead reduced by 88 % against RVR", "≥ 80 % less", "vitis_fig4")
+def _(evidence: Evidence) -> Finding:
+    vitis = evidence.value("vitis_fig4", "overhead", "vitis", "high", ring_and_long_links=3)
+    rvr = evidence.value("vitis_fig4", "overhead", "rvr", "random")
+    saved = 1 - vitis / rvr
+    return met_if(saved >= 0.8, f"{percent(saved)} less ({percent(vitis)} against {percent(rvr)})")
+
+
+@claim("V3", "Fig. 4a", "random: overhead less than 1/3 of RVR's", "< 1/3", "vitis_fig4")
+def _(evidence: Evidence) -> Finding:
+    vitis = evidence.value("vitis_fig4", "overhead", "vitis", "random", ring_and_long_links=3)
+    rvr = evidence.value("vitis_fig4", "overhead", "rvr", "random")
+    relays = [
+        evidence.value("vitis_fig4", "relays_per_event", "vitis", "random", ring_and_long_links=3),
+        evidence.value("vitis_fig4", "relays_per_event", "rvr", "random"),
+    ]
+    return met_if(
+        vitis / rvr < 1 / 3,
+        f"{vitis / rvr:.2f} of it ({percent(vitis)} against {percent(rvr)}); "
+        f"relays {relays[0]:.0f} against {relays[1]:.0f}",
+        "not reached by any reading that was tried: with 12 friends the 100 subscribers of a random topic elect about 48 "
+        "gateways",
+    )
+
+
+@claim("V4", "Fig. 4b", "more friends: delay falls when correlated, rises when random", "direction", "vitis_fig4")
+def _(evidence: Evidence) -> Finding:
+    ends = {
+        pattern: [evidence.value("vitis_fig4", "hops", "vitis", pattern, ring_and_long_links=k) for k in (15, 3)]
+        for pattern in PATTERNS
+    }
+    right = (
+        ends["high"][1] < ends["high"][0] and ends["low"][1] < ends["low"][0] and ends["random"][1] > ends["random"][0]
+    )
+    said = ", ".join(f"{pattern} {a:.1f} → {b:.1f}" for pattern, (a, b) in ends.items())
+    return met_if(right, f"hops from 0 to 12 friends: {said}")
+
+
+@claim("V5", "Fig. 5", "share of nodes with over 20 % overhead below 1/3 of RVR's", "< 1/3", "vitis_fig5")
+def _(evidence: Evidence) -> Finding:
+    rvr = evidence.value("vitis_fig5", "nodes_over_20_percent", "rvr", "random")
+    vitis = {p: evidence.value("vitis_fig5", "nodes_over_20_percent", "vitis", p) for p in PATTERNS}
+    said = ", ".join(f"{pattern} {percent(value)}" for pattern, value in vitis.items())
+    return met_if(
+        vitis["high"] < rvr / 3,
+        f"{said}; RVR {percent(rvr)}",
+        "judged on high correlation; at RT = 15 it does not hold for the other two patterns",
+    )
+
+
+@claim(
+    "V6",
+    "Fig. 6",
+    "RT 15 → 35: overhead and delay fall in both; random Vitis beats RVR's delay beyond 30",
+    "direction",
+    "vitis_fig6",
+)
+def _(evidence: Evidence) -> Finding:
+    name = "vitis_fig6"
+    curves = [
+        evidence.curve(name, metric, system, workload, "table_size")
+        for metric in ("overhead", "hops")
+        for system, workload in (*(("vitis", pattern) for pattern in PATTERNS), ("rvr", "random"))
+    ]
+    vitis = evidence.value(name, "hops", "vitis", "random", table_size=35)
+    rvr = evidence.value(name, "hops", "rvr", "random", table_size=35)
+    down = sum(falls(curve) for curve in curves)
+    return met_if(
+        down == len(curves) and vitis < rvr,
+        f"{down} of {len(curves)} curves fall throughout; at 35 random Vitis {vitis:.1f} hops, RVR {rvr:.1f}",
+    )
+
+
+@claim("V7", "Fig. 7", "rates ∝ rank^-α, α 0.3 → 3: random approaches high correlation", "direction", "vitis_fig7")
+def _(evidence: Evidence) -> Finding:
+    gaps = {
+        metric: [
+            abs(
+                evidence.value("vitis_fig7", metric, "vitis", "random", rate_exponent=alpha)
+                - evidence.value("vitis_fig7", metric, "vitis", "high", rate_exponent=alpha)
+            )
+            for alpha in (0.3, 3.0)
+        ]
+        for metric in ("overhead", "hops")
+    }
+    right = all(last < first / 2 for first, last in gaps.values())
+    over, hops = gaps["overhead"], gaps["hops"]
+    return met_if(
+        right,
+        f"gap in overhead {100 * over[0]:.1f} → {100 * over[1]:.1f} points, in hops {hops[0]:.1f} → {hops[1]:.1f}",
+    )
+
+
+@claim(
+    "V9", "Fig. 10a", "Twitter: Vitis and RVR 100 %; OPT bounded at 35 links about 80 %", "±10 points", "vitis_fig10"
+)
+def _(evidence: Evidence) -> Finding:
+    least = min(row["mean"] for s in ("vitis", "rvr") for row in evidence.rows("vitis_fig10", "hit_ratio", s))
+    opt = evidence.value("vitis_fig10", "hit_ratio", "opt", "twitter", table_size=35)
+    return met_if(
+        least >= 0.9999 and abs(opt - 0.8) <= 0.1, f"Vitis and RVR {percent(least)}; OPT at 35 {percent(opt)}", _TWITTER
+    )
+
+
+_TWITTER = "our trace is ego-Twitter: 32 subscriptions a node instead of 80, and much more clustered"
+
+
+@claim(
+    "V10",
+    "Fig. 10b",
+    "Twitter: Vitis 30 % (RT 15) and 40 % (RT 35) less overhead than RVR",
+    "±10 points",
+    "vitis_fig10",
+)
+def _(evidence: Evidence) -> Finding:
+    saved = [
+        1
+        - evidence.value("vitis_fig10", "overhead", "vitis", "twitter", table_size=size)
+        / evidence.value("vitis_fig10", "overhead", "rvr", "twitter", table_size=size)
+        for size in (15, 35)
+    ]
+    right = abs(saved[0] - 0.3) <= 0.1 and abs(saved[1] - 0.4) <= 0.1
+    return met_if(right, f"{percent(saved[0])} and {percent(saved[1])} less", f"more than claimed: {_TWITTER}")
+
+
+@claim(
+    "V11",
+    "Fig. 10c",
+    "Twitter: Vitis over 1.5 times faster than RVR, 1.7 times faster than OPT",
+    "direction, ±30 %",
+    "vitis_fig10",
+)
+def _(evidence: Evidence) -> Finding:
+    ratios = {
+        system: [
+            evidence.value("vitis_fig10", "hops", system, "twitter", table_size=size)
+            / evidence.value("vitis_fig10", "hops", "vitis", "twitter", table_size=size)
+            for size in (15, 35)
+        ]
+        for system in ("rvr", "opt")
+    }
+    right = min(ratios["rvr"]) >= 1.5 * 0.7 and min(ratios["opt"]) >= 1.7 * 0.7
+    said = "; ".join(f"{system.upper()} {a:.2f} and {b:.2f} times Vitis' hops" for system, (a, b) in ratios.items())
+    return met_if(right, f"{said} (RT 15, 35)", "OPT's hops count only whom it reaches, which are the near ones")
+
+
+@claim(
+    "V12",
+    "Fig. 11",
+    "OPT unbounded: over 2/3 of nodes above degree 15; 0.3 % above 200; max 708",
+    "direction",
+    "vitis_fig11",
+)
+def _(evidence: Evidence) -> Finding:
+    above, far, most = (
+        evidence.value("vitis_fig11", metric, "opt", "twitter")
+        for metric in ("degree_over_15", "degree_over_200", "degree_max")
+    )
+    return met_if(
+        above > 2 / 3 and far > 0,
+        f"{percent(above)} above 15; {percent(far)} above 200; max {most:,.0f}",
+        f"{_TWITTER}; degrees count connections both ways",
+    )
+
+
+@claim(
+    "V13",
+    "Fig. 12",
+    "Skype churn, flash crowd: RVR drops to 87 %, Vitis stays at about 99 %",
+    "direction, Vitis ≥ 98 %",
+    "vitis_fig12",
+)
+def _(evidence: Evidence) -> Finding:
+    found = {
+        (system, backups): evidence.value("vitis_fig12", "hit_ratio_min", system, "skype", ring_backups=backups)
+        for system in ("vitis", "rvr")
+        for backups in (0, 4)
+    }
+    vitis, rvr = found["vitis", 4], found["rvr", 4]
+    return met_if(
+        vitis >= 0.98 and vitis >= rvr,
+        f"worst moment: Vitis {percent(vitis)}, RVR {percent(rvr)}; "
+        f"without ring backups {percent(found['vitis', 0])} and {percent(found['rvr', 0])}",
+        "the trace has 2,081 nodes, each played twice; one round is 20 s of it",
+    )
+
+
+@claim("V14", "§III-B", "lookup O(log² N / k), delay O(log² N + d)", "measured growth", "vitis_growth")
+def _(evidence: Evidence) -> Finding:
+    hops = evidence.curve("vitis_growth", "lookup_hops", "rvr", "random", "nodes")
+    delay = evidence.curve("vitis_growth", "hops", "vitis", "random", "nodes")
+    sizes = sorted(row["parameters"]["nodes"] for row in evidence.rows("vitis_growth", "lookup_hops", "rvr"))
+    bound = (math.log(sizes[-1]) / math.log(sizes[0])) ** 2
+    growth = hops[-1] / hops[0], delay[-1] / delay[0]
+    return met_if(
+        max(growth) <= bound,
+        f"{sizes[0]:,} → {sizes[-1]:,} nodes: lookups {hops[0]:.1f} → {hops[-1]:.1f} hops ({growth[0]:.2f}-fold), "
+        f"Vitis' delay {delay[0]:.1f} → {delay[-1]:.1f} ({growth[1]:.2f}-fold); log² N grows {bound:.2f}-fold",
+    )

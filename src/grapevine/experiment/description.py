@@ -1,0 +1,257 @@
+"""An experiment as a TOML file: workloads, systems with parameters, a grid, seeds, plots and the claims it speaks to.
+
+    title = "Vitis Fig. 6: routing table size"
+    claims = ["V6"]
+    seeds = [1, 2, 3]
+
+    [run]
+    rounds = 160
+
+    [[workloads]]
+    name = "high"
+    model = "vitis-high"
+
+    [[systems]]
+    system = "vitis"
+    workloads = ["high"]
+    table_size = [15, 25, 35]      # a list is a grid
+
+    [quick]                        # what `--quick` replaces
+    nodes = 1000
+
+All mistakes of a file are gathered, each with its line and key, and raised at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grapevine.experiment.lines import Path as Key
+from grapevine.experiment.lines import key_lines, nearest_line
+from grapevine.model.config import Config, field_types
+from grapevine.model.errors import UsageError
+from grapevine.sim.simulate import RunConfig
+from grapevine.synthetic import MODELS
+from grapevine.synthetic.base import ChurnModel
+from grapevine.systems import SYSTEMS
+
+PLOT_KINDS = "series", "distribution", "progress"
+_CHURN_KEYS = {"format", "path", "round_s", "spread_s", "start_s", "crowd", "crash"}
+_TRACE_KEYS = {"name", "trace", "path", "users", "churn"}
+_TOP = {"title", "paper", "figure", "claims", "notes", "seeds", "run", "workloads", "systems", "plots", "quick"}
+_PLOT_KEYS = {"title", "kind", "x", "y", "quantity", "x_label", "y_label", "percent", "log_x", "claimed"}
+_QUICK_KEYS = {"nodes", "users", "rounds", "seeds"}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadEntry:
+    """A workload of an experiment: a model with parameters (lists are a grid), or a real trace, cut to `users`."""
+
+    name: str
+    model: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    trace: str | None = None  # format
+    path: str | None = None  # below the folder of traces
+    users: int | None = None
+    churn: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemEntry:
+    """A system with parameters (lists are a grid) on some of the workloads."""
+
+    system: str
+    workloads: tuple[str, ...]
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A validated description."""
+
+    name: str
+    title: str
+    workloads: tuple[WorkloadEntry, ...]
+    systems: tuple[SystemEntry, ...]
+    run: RunConfig
+    seeds: tuple[int, ...] = (1,)
+    paper: str = ""
+    figure: str = ""
+    claims: tuple[str, ...] = ()
+    notes: str = ""
+    plots: tuple[dict[str, Any], ...] = ()
+    quick: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the manifest stores it."""
+        return dataclasses.asdict(self)
+
+
+def read_experiment(path: Path, *, quick: bool = False) -> Experiment:
+    """The experiment of a file; `quick` replaces what its [quick] table says (nodes, users, rounds, seeds)."""
+    try:
+        text = path.read_text()
+        content = tomllib.loads(text)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: is not valid TOML: {error}") from None
+    checker = _Checker(key_lines(text))
+    made = checker.experiment(path.stem, content, quick=quick)
+    if checker.mistakes:
+        listed = "\n".join(f"  {path.name}:{line}: {said}" for line, said in sorted(checker.mistakes))
+        count = len(checker.mistakes)
+        raise UsageError(f"{path}: {count} mistake{'s' * (count > 1)}\n{listed}")
+    assert made is not None
+    return made
+
+
+class _Checker:
+    """Reads a parsed file and notes everything that is wrong with it."""
+
+    def __init__(self, lines: dict[Key, int]) -> None:
+        self._lines = lines
+        self.mistakes: list[tuple[int, str]] = []
+
+    def note(self, key: Key, said: str) -> None:
+        named = ".".join(str(part) for part in key if not isinstance(part, int))
+        self.mistakes.append((nearest_line(self._lines, key), f"{named}: {said}" if named else said))
+
+    def known(self, where: Key, table: dict[str, Any], allowed: set[str]) -> None:
+        for key in sorted(set(table) - allowed):
+            self.note((*where, key), f"unknown; known are {', '.join(sorted(allowed))}")
+
+    def experiment(self, name: str, content: dict[str, Any], *, quick: bool) -> Experiment | None:
+        self.known((), content, _TOP)
+        replaced = content.get("quick", {}) if quick else {}
+        self.known(("quick",), content.get("quick", {}), _QUICK_KEYS)
+        if not isinstance(content.get("title"), str):
+            self.note(("title",), "needs a text")
+        workloads = self.entries("workloads", content)
+        systems = self.entries("systems", content)
+        made_workloads = [self.workload(("workloads", i), entry, replaced) for i, entry in enumerate(workloads)]
+        names = [entry.name for entry in made_workloads if entry]
+        made_systems = [self.system(("systems", i), entry, names) for i, entry in enumerate(systems)]
+        run = self.run(content.get("run", {}), replaced)
+        seeds = replaced.get("seeds", content.get("seeds", [1]))
+        if not (isinstance(seeds, list) and seeds and all(type(seed) is int and seed >= 0 for seed in seeds)):
+            self.note(("seeds",), "needs a list of whole numbers of 0 or more")
+        for i, plot in enumerate(content.get("plots", [])):
+            self.plot(("plots", i), plot)
+        if self.mistakes or run is None:
+            return None
+        return Experiment(
+            name=name,
+            title=content["title"],
+            workloads=tuple(entry for entry in made_workloads if entry),
+            systems=tuple(entry for entry in made_systems if entry),
+            run=run,
+            seeds=tuple(seeds),
+            paper=content.get("paper", ""),
+            figure=content.get("figure", ""),
+            claims=tuple(content.get("claims", ())),
+            notes=content.get("notes", ""),
+            plots=tuple(content.get("plots", ())),
+            quick=quick,
+        )
+
+    def entries(self, key: str, content: dict[str, Any]) -> list[dict[str, Any]]:
+        found = content.get(key)
+        if not (isinstance(found, list) and found and all(isinstance(entry, dict) for entry in found)):
+            self.note((key,), f"needs at least one [[{key}]] table")
+            return []
+        return found
+
+    def workload(self, where: Key, entry: dict[str, Any], replaced: dict[str, Any]) -> WorkloadEntry | None:
+        name = entry.get("name")
+        if not isinstance(name, str) or not name:
+            self.note((*where, "name"), "every workload needs a name")
+            return None
+        churn = entry.get("churn")
+        if churn is not None:
+            self.known((*where, "churn"), churn, _CHURN_KEYS)
+        if "trace" in entry:
+            self.known(where, entry, _TRACE_KEYS)
+            if not isinstance(entry.get("path"), str):
+                self.note((*where, "path"), "a trace needs the path of its file below the folder of traces")
+            users = entry.get("users")
+            cut = replaced.get("users", users) if users is not None else None
+            return WorkloadEntry(name, trace=entry["trace"], path=entry.get("path"), users=cut, churn=churn)
+        model = entry.get("model")
+        if model not in MODELS or issubclass(MODELS[model], ChurnModel):
+            kinds = [key for key, kind in MODELS.items() if not issubclass(kind, ChurnModel)]
+            self.note((*where, "model"), f"{model!r}: choose one of {', '.join(kinds)}, or give a trace")
+            return None
+        parameters = {key: value for key, value in entry.items() if key not in ("name", "model", "churn")}
+        if "nodes" in replaced:
+            parameters["nodes"] = replaced["nodes"]
+        self.check_config(where, MODELS[model], parameters)
+        return WorkloadEntry(name, model=model, parameters=parameters, churn=churn)
+
+    def system(self, where: Key, entry: dict[str, Any], names: list[str]) -> SystemEntry | None:
+        system = entry.get("system")
+        if system not in SYSTEMS:
+            self.note((*where, "system"), f"{system!r}: choose one of {', '.join(SYSTEMS)}")
+            return None
+        on = entry.get("workloads", names)
+        for missing in [name for name in on if name not in names]:
+            self.note((*where, "workloads"), f"{missing!r}: the workloads here are {', '.join(names) or 'none'}")
+        parameters = {key: value for key, value in entry.items() if key not in ("system", "workloads")}
+        self.check_config(where, SYSTEMS[system].config_type, parameters)
+        return SystemEntry(system, tuple(on), parameters)
+
+    def check_config(self, where: Key, kind: type[Config], parameters: dict[str, Any]) -> None:
+        """Names, types and limits; every value of a grid."""
+        types = field_types(kind)
+        self.known(where, parameters, set(types) | {"name", "model", "system", "workloads", "churn"})
+        for key in [key for key in parameters if key in types]:
+            values = parameters[key] if isinstance(parameters[key], list) else [parameters[key]]
+            if not values:
+                self.note((*where, key), "an empty list is no grid")
+            for value in values:
+                try:
+                    kind(**{key: None if value == "none" else _as(types[key], value)})
+                except (UsageError, TypeError, ValueError) as error:
+                    # What a field contradicts in others is found when the runs are planned.
+                    if str(error).startswith(f"{key}=") or not isinstance(error, UsageError):
+                        self.note((*where, key), str(error).removeprefix(f"{key}="))
+
+    def run(self, content: dict[str, Any], replaced: dict[str, Any]) -> RunConfig | None:
+        names = {entry.name for entry in dataclasses.fields(RunConfig)}
+        self.known(("run",), content, names)
+        settings = {key: value for key, value in content.items() if key in names}
+        settings |= {key: replaced[key] for key in ("rounds",) if key in replaced}
+        try:
+            return RunConfig(**settings)
+        except (UsageError, TypeError) as error:
+            self.note(("run",), str(error))
+            return None
+
+    def plot(self, where: Key, plot: dict[str, Any]) -> None:
+        self.known(where, plot, _PLOT_KEYS)
+        if plot.get("kind", "series") not in PLOT_KINDS:
+            self.note((*where, "kind"), f"{plot['kind']!r}: choose one of {', '.join(PLOT_KINDS)}")
+        needed = {"series": ("x", "y"), "distribution": ("quantity",), "progress": ("y",)}
+        for key in needed.get(plot.get("kind", "series"), ()):
+            if key not in plot:
+                self.note((*where, key), "a plot of this kind needs it")
+
+
+def _as(kind: type, value: Any) -> Any:
+    """The value where its type fits; a whole number is a float, too."""
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is not a valid {kind.__name__}")
+    return value
+
+
+def published_experiments() -> dict[str, Path]:
+    """The experiments that come with Grapevine, by name: in an installed package, or beside the sources."""
+    packaged = Path(__file__).parent / "published"
+    folder = packaged if packaged.is_dir() else Path(__file__).resolve().parents[3] / "experiments"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}

@@ -1,0 +1,120 @@
+"""From a description to runs: every system on its workloads, for every point of the grid and every seed."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from grapevine import __version__
+from grapevine.experiment.description import Experiment, WorkloadEntry
+from grapevine.kernels.jit import SOURCES
+from grapevine.model.errors import UsageError
+from grapevine.sim.simulate import make_config
+from grapevine.synthetic import MODELS
+
+CODE = f"{__version__}+{SOURCES[:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadPlan:
+    """One workload to make: a model with its parameters, or a trace. `key` names its folder."""
+
+    name: str
+    seed: int
+    model: str | None
+    parameters: dict[str, Any]
+    trace: str | None
+    path: str | None
+    users: int | None
+
+    @property
+    def key(self) -> str:
+        """The same workload has the same key, whatever the experiment calls it."""
+        content = {field: value for field, value in asdict(self).items() if field != "name"}
+        return f"{self.model or self.trace}-{_digest(content)[:12]}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """One run: what it takes to repeat it, and how a plot shows it."""
+
+    system: str
+    config: dict[str, Any]
+    workload: WorkloadPlan
+    churn: dict[str, Any] | None
+    run: dict[str, Any]
+    seed: int
+    shown: dict[str, Any]  # what the grid set
+
+    @property
+    def run_id(self) -> str:
+        """A hash of system, configuration, workload, seed and code version: the same run is never done twice."""
+        return _digest([self.system, self.config, self.workload.key, self.churn, self.run, self.seed, CODE])[:16]
+
+    @property
+    def parameters(self) -> str:
+        """The grid point as JSON with sorted keys."""
+        return json.dumps(self.shown, sort_keys=True)
+
+    @property
+    def effort(self) -> float:
+        """A guess at its length, for starting long runs first."""
+        nodes = self.workload.parameters.get("nodes") or self.workload.users or 10_000
+        return float(nodes * self.run["rounds"] * (10 + (self.config.get("table_size") or 60)))
+
+
+def plan(experiment: Experiment) -> list[RunPlan]:
+    """All runs of the experiment, each once."""
+    workloads = {entry.name: entry for entry in experiment.workloads}
+    runs: dict[str, RunPlan] = {}
+    for entry in experiment.systems:
+        for name, seed in itertools.product(entry.workloads, experiment.seeds):
+            for workload, workload_grid in _workloads(workloads[name], seed):
+                for parameters, grid in _points(entry.parameters):
+                    made = RunPlan(
+                        entry.system,
+                        make_config(entry.system, parameters).as_dict(),
+                        workload,
+                        workloads[name].churn,
+                        experiment.run.as_dict(),
+                        seed,
+                        workload_grid | grid,
+                    )
+                    runs.setdefault(made.run_id, made)
+    return sorted(runs.values(), key=lambda run: (-run.effort, run.run_id))
+
+
+def _workloads(entry: WorkloadEntry, seed: int) -> list[tuple[WorkloadPlan, dict[str, Any]]]:
+    if entry.model is None:
+        # A trace is what it is; its sample is drawn once, so that seeds differ by the run alone.
+        return [(WorkloadPlan(entry.name, 1, None, {}, entry.trace, entry.path, entry.users), {})]
+    made = []
+    for parameters, grid in _points(entry.parameters):
+        try:
+            full = MODELS[entry.model](**parameters).as_dict()
+        except UsageError as error:
+            raise UsageError(f"workload {entry.name}: {error}") from None
+        made.append((WorkloadPlan(entry.name, seed, entry.model, full, None, None, None), grid))
+    return made
+
+
+def _points(parameters: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Every combination of the lists among the parameters, with the part that the lists decided."""
+    lists = {key: value for key, value in parameters.items() if isinstance(value, list)}
+    fixed = {key: _none(value) for key, value in parameters.items() if key not in lists}
+    points = []
+    for values in itertools.product(*lists.values()):
+        grid = {key: _none(value) for key, value in zip(lists, values, strict=True)}
+        points.append((fixed | grid, grid))
+    return points
+
+
+def _none(value: Any) -> Any:
+    return None if value == "none" else value
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha1(json.dumps(content, sort_keys=True).encode(), usedforsecurity=False).hexdigest()

@@ -1,0 +1,228 @@
+"""Measure: from the stored tables of all runs to metrics, series over seeds, distributions and progress.
+
+Aggregation is native Spark over the runs' Parquet files; the definitions are those of `metrics/traffic.py`, and the
+tests compare the two.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from scipy.stats import t as student
+
+from grapevine import __version__
+from grapevine.experiment.description import Experiment
+from grapevine.experiment.plan import RunPlan
+from grapevine.model import tables
+from grapevine.model.manifest import Manifest, read_manifest
+from grapevine.model.store import write_table
+from grapevine.pipeline.stage import Stage, spark_schema
+
+_GROUP = "system", "workload", "parameters"
+_FROM_MANIFEST = "lookup_hops", "utility", "ring", "wall_s", "cpu_s"  # what no table holds
+_DEGREES = 15, 200  # Vitis Fig. 11 asks for the shares above these
+
+
+def measure(stage: Stage, experiment: Experiment, runs: list[RunPlan], failed: dict[str, str], out: Path) -> Manifest:
+    """Write the tables over all finished runs, and the manifest last."""
+    for table in tables.EXPERIMENT_TABLES:
+        shutil.rmtree(out / table.name, ignore_errors=True)
+    (out / "manifest.json").unlink(missing_ok=True)
+    done = [run for run in runs if run.run_id not in failed]
+    summaries = {run.run_id: read_manifest(_simulation(out, run), "simulation").counts for run in done}
+    rows = {tables.RUNS.name: write_table(_runs(runs, failed, summaries), out, tables.RUNS)}
+    if done:
+        rows |= _measure_finished(stage, done, summaries, out)
+    else:
+        for table in tables.EXPERIMENT_TABLES[1:]:
+            rows[table.name] = write_table(table.schema.empty_table(), out, table)
+    manifest = Manifest(
+        kind="experiment",
+        stage=f"run {experiment.name}",
+        version=__version__,
+        config=experiment.as_dict(),
+        inputs=sorted({run.workload.key for run in runs}),
+        tables=rows,
+        counts={"runs": len(runs), "failed": len(failed)},
+    )
+    manifest.write(out)
+    return manifest
+
+
+def _simulation(out: Path, run: RunPlan) -> Path:
+    return out / "simulations" / f"run_id={run.run_id}"
+
+
+def _runs(runs: list[RunPlan], failed: dict[str, str], summaries: dict[str, dict[str, Any]]) -> pa.Table:
+    rows = [
+        {
+            "run_id": run.run_id,
+            "system": run.system,
+            "workload": run.workload.name,
+            "parameters": run.parameters,
+            "seed": run.seed,
+            "status": "failed" if run.run_id in failed else "done",
+            "error": failed.get(run.run_id),
+            "wall_s": summaries.get(run.run_id, {}).get("wall_s"),
+            "cpu_s": summaries.get(run.run_id, {}).get("cpu_s"),
+        }
+        for run in runs
+    ]
+    return pa.Table.from_pylist(rows, schema=tables.RUNS.schema)
+
+
+def _measure_finished(
+    stage: Stage, done: list[RunPlan], summaries: dict[str, dict[str, Any]], out: Path
+) -> dict[str, int]:
+    spark = stage.spark
+    described = [(run.run_id, run.system, run.workload.name, run.parameters) for run in done]
+    runs = F.broadcast(spark.createDataFrame(described, ["run_id", *_GROUP]))
+    events, nodes = _all(stage, out, done, tables.EVENTS), _all(stage, out, done, tables.NODE_LOAD)
+    topics, rounds = _all(stage, out, done, tables.TOPIC_OVERLAY), _all(stage, out, done, tables.ROUNDS)
+    stored = [
+        (run_id, name, float(summary[name]))
+        for run_id, summary in summaries.items()
+        for name in _FROM_MANIFEST
+        if summary.get(name) is not None
+    ]
+    metrics = (
+        traffic_metrics(events).union(node_metrics(nodes)).union(topic_metrics(topics)).union(round_metrics(rounds))
+    )
+    if stored:
+        metrics = metrics.union(spark.createDataFrame(stored, ["run_id", "metric", "value"]))
+    rows = {tables.METRICS.name: stage.write(metrics, out, tables.METRICS, "measuring runs")}
+    metrics = stage.read(out, tables.METRICS)
+    series = over_seeds(metrics.join(runs, "run_id"), *_GROUP, "metric")
+    rows[tables.SERIES.name] = stage.write(series.coalesce(1), out, tables.SERIES, "series over seeds")
+    spread = distributions(nodes.join(runs, "run_id"))
+    rows[tables.DISTRIBUTIONS.name] = stage.write(spread.coalesce(1), out, tables.DISTRIBUTIONS, "distributions")
+    moving = {run.run_id for run in done if run.churn}
+    going = rounds.where(F.col("run_id").isin(sorted(moving))) if moving else rounds.limit(0)
+    course = over_seeds(progress_rows(going).join(runs, "run_id"), *_GROUP, "round", "metric")
+    rows[tables.PROGRESS.name] = stage.write(course.coalesce(1), out, tables.PROGRESS, "progress")
+    return rows
+
+
+def _all(stage: Stage, out: Path, done: list[RunPlan], table: tables.Table) -> DataFrame:
+    """One table of all runs, with the run's id from the folder's name."""
+    root = out / "simulations"
+    schema = spark_schema(table).add("run_id", "string")
+    paths = [str(_simulation(out, run) / table.name) for run in done]
+    return stage.spark.read.schema(schema).option("basePath", str(root)).parquet(*paths)
+
+
+def _weighted(name: str) -> Column:
+    return F.sum(F.col("rate") * F.col(name))
+
+
+def _ratio(part: Column, whole: Column) -> Column:
+    return F.when(whole != 0, part / whole)
+
+
+def _long(frame: DataFrame) -> DataFrame:
+    """One row per run and metric from one column per metric."""
+    names = [name for name in frame.columns if name != "run_id"]
+    pairs = F.array(*(F.struct(F.lit(n).alias("metric"), F.col(n).cast("double").alias("value")) for n in names))
+    return frame.select("run_id", F.explode(pairs).alias("pair")).select("run_id", "pair.metric", "pair.value")
+
+
+def traffic_metrics(events: DataFrame) -> DataFrame:
+    """Hit ratio, overhead, hops and notifications: `metrics.traffic.summarise_events` in Spark."""
+    received = _weighted("wanted") + _weighted("duplicate") + _weighted("unwanted")
+    total = F.sum("rate")
+    return _long(
+        events.groupBy("run_id").agg(
+            _ratio(_weighted("reached"), _weighted("subscribers")).alias("hit_ratio"),
+            _ratio(_weighted("unwanted"), received).alias("overhead"),
+            _ratio(_weighted("hops_sum"), _weighted("reached")).alias("hops"),
+            _ratio(_weighted("hops_p99"), total).alias("hops_p99"),
+            F.max("hops_max").alias("hops_max"),
+            _ratio(received, total).alias("notifications_per_event"),
+            _ratio(_weighted("duplicate"), total).alias("duplicates_per_event"),
+            _ratio(_weighted("relays"), total).alias("relays_per_event"),
+        )
+    )
+
+
+def node_metrics(nodes: DataFrame) -> DataFrame:
+    """Degrees of online nodes, and the share of nodes with much overhead."""
+    online = F.col("online")
+    above = {f"degree_over_{n}": F.avg(F.when(online, (F.col("degree") > n).cast("double"))) for n in _DEGREES}
+    return _long(
+        nodes.groupBy("run_id").agg(
+            F.avg(F.when(online, F.col("degree"))).alias("degree"),
+            F.max(F.when(online, F.col("degree"))).alias("degree_max"),
+            F.avg((F.col("overhead") > 0.2).cast("double")).alias("nodes_over_20_percent"),
+            *(column.alias(name) for name, column in above.items()),
+        )
+    )
+
+
+def topic_metrics(topics: DataFrame) -> DataFrame:
+    """Clusters, gateways, connectivity and diameter of topics that have online subscribers."""
+    return _long(
+        topics.where(F.col("subscribers") > 0)
+        .groupBy("run_id")
+        .agg(
+            F.avg("clusters").alias("clusters_per_topic"),
+            F.avg((F.col("clusters") == 1).cast("double")).alias("connected_topics"),
+            F.avg("gateways").alias("gateways_per_topic"),
+            F.max("diameter").alias("diameter_max"),
+        )
+    )
+
+
+def round_metrics(rounds: DataFrame) -> DataFrame:
+    """The worst moment of a run."""
+    return _long(rounds.groupBy("run_id").agg(F.min("hit_ratio").alias("hit_ratio_min")))
+
+
+def progress_rows(rounds: DataFrame) -> DataFrame:
+    """One row per run, round and metric."""
+    names = "online", "ring", "hit_ratio", "overhead", "hops"
+    pairs = F.array(*(F.struct(F.lit(n).alias("metric"), F.col(n).cast("double").alias("value")) for n in names))
+    long = rounds.select("run_id", "round", F.explode(pairs).alias("pair"))
+    return long.select("run_id", "round", "pair.metric", "pair.value").where(F.col("value").isNotNull())
+
+
+def over_seeds(rows: DataFrame, *group: str) -> DataFrame:
+    """Mean and 95 % confidence interval (Student) of `value` in each group; the mean itself for a single run."""
+    quantile = F.create_map(*(F.lit(x) for n in range(2, 101) for x in (n, float(student.ppf(0.975, n - 1)))))
+    n = F.count("value")
+    half = F.when(n > 1, quantile[F.least(n, F.lit(100)).cast("int")] * F.stddev_samp("value") / F.sqrt(n)).otherwise(
+        0.0
+    )
+    found = rows.where(F.col("value").isNotNull()).groupBy(*group)
+    made = found.agg(n.alias("runs"), F.avg("value").alias("mean"), half.alias("half"))
+    low, high = (F.col("mean") - F.col("half")).alias("low"), (F.col("mean") + F.col("half")).alias("high")
+    return made.select(*group, "runs", "mean", low, high).orderBy(*group)
+
+
+def distributions(nodes: DataFrame) -> DataFrame:
+    """Shares of online nodes by overhead (steps of 0.1) and by degree."""
+    online = nodes.where("online")
+    step = F.least(F.floor(F.col("overhead") * 10 + 1e-9) / 10, F.lit(0.9))
+    overhead = online.where(F.col("overhead").isNotNull()).select(
+        *_GROUP, F.lit("overhead").alias("quantity"), step.cast("double").alias("at")
+    )
+    degree = online.select(*_GROUP, F.lit("degree").alias("quantity"), F.col("degree").cast("double").alias("at"))
+    counted = overhead.union(degree).groupBy(*_GROUP, "quantity", "at").agg(F.count("*").alias("count"))
+    totals = counted.groupBy(*_GROUP, "quantity").agg(F.sum("count").alias("total"))
+    joined = counted.join(totals, [*_GROUP, "quantity"])
+    return joined.select(*_GROUP, "quantity", "at", (F.col("count") / F.col("total")).alias("share")).orderBy(
+        *_GROUP, "quantity", "at"
+    )
+
+
+def series_rows(folder: Path) -> list[dict[str, Any]]:
+    """The series of a measured experiment, with its parameters as a dict."""
+    from grapevine.model.store import read_table
+
+    rows: list[dict[str, Any]] = read_table(folder, tables.SERIES).to_pylist()
+    return [row | {"parameters": json.loads(row["parameters"])} for row in rows]

@@ -1,0 +1,237 @@
+"""Sweep: the runs of an experiment as Spark tasks, one each; what is done is never done again.
+
+    OUT/experiment.json               what is being run
+    OUT/workloads/KEY                 workloads, made once
+    OUT/simulations/run_id=ID         one finished run; appears whole or not at all
+    OUT/failed/ID.json                why a run failed; tried again when resumed
+    OUT/runs, metrics, series, …      tables over all runs, and manifest.json last
+
+A killed sweep leaves finished runs behind, and `--resume` does the others; runs that the experiment, or the code, no
+longer asks for are removed. Runs depend on their seed alone, so tables are the same wherever, in whatever order and in
+however many attempts they were made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from grapevine.experiment.description import Experiment
+from grapevine.experiment.plan import CODE, RunPlan, WorkloadPlan, plan
+from grapevine.model.errors import UsageError
+from grapevine.model.folder import new_folder
+from grapevine.model.manifest import FILE_NAME, Manifest
+from grapevine.model.workload import Workload, load_churn
+from grapevine.pipeline.formats import FORMATS
+from grapevine.pipeline.generate import generate
+from grapevine.pipeline.ingest import ingest
+from grapevine.pipeline.measure import measure
+from grapevine.pipeline.sample import BfsSample, sample
+from grapevine.pipeline.stage import Stage
+from grapevine.sim.churn import Schedule, flash_crowd, from_sessions, mass_failure
+from grapevine.sim.result import KIND as SIMULATION
+from grapevine.sim.simulate import RunConfig, simulate
+from grapevine.synthetic import MODELS
+from grapevine.synthetic import generate as generate_in_memory
+from grapevine.systems import SYSTEMS
+
+_DESCRIPTION = "experiment.json"
+
+
+def sweep(
+    stage: Stage,
+    experiment: Experiment,
+    out: Path,
+    *,
+    traces: Path | None = None,
+    resume: bool = False,
+    force: bool = False,
+    most_runs: int | None = None,
+) -> Manifest | None:
+    """Do all runs that are missing, then measure. `most_runs` stops after so many, as an interruption would."""
+    runs = plan(experiment)
+    _open(out, experiment, resume=resume, force=force)
+    _reuse(out, runs)
+    missing = [run for run in runs if not _is_done(out, run)]
+    workloads = {run.workload.key: run.workload for run in missing}
+    for workload in workloads.values():
+        _make_workload(stage, workload, out / "workloads", traces)
+    churn = _churn_folders(stage, missing, out / "workloads", traces)
+    if missing:
+        _warm_up({run.system for run in missing})
+        _run_all(stage, missing[:most_runs], out, churn)
+    if most_runs is not None and most_runs < len(missing):
+        return None
+    _remove_stale(out, runs)
+    failed = {run.run_id: _failure(out, run) for run in runs if not _is_done(out, run)}
+    return measure(stage, experiment, runs, failed, out)
+
+
+def _open(out: Path, experiment: Experiment, *, resume: bool, force: bool) -> None:
+    """A new folder, or the one of the same experiment to go on with."""
+    described = json.dumps({"code": CODE, **experiment.as_dict()}, indent=2, sort_keys=True)
+    stored = out / _DESCRIPTION
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: is a file; choose another --out")
+    if out.exists() and any(out.iterdir()):
+        if not stored.is_file():
+            raise UsageError(f"{out}: holds something else than an experiment; choose another --out")
+        if force:
+            shutil.rmtree(out)
+        elif not resume:
+            raise UsageError(f"{out}: exists already; go on with --resume, or start anew with --force")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        partial = stored.with_suffix(".partial")
+        partial.write_text(described)
+        partial.rename(stored)
+    except OSError as error:
+        raise UsageError(f"{out}: cannot be written ({error.strerror}); choose another --out") from None
+
+
+def _folder(out: Path, run: RunPlan) -> Path:
+    return out / "simulations" / f"run_id={run.run_id}"
+
+
+def _is_done(out: Path, run: RunPlan) -> bool:
+    return (_folder(out, run) / FILE_NAME).is_file()
+
+
+def _remove_stale(out: Path, runs: list[RunPlan]) -> None:
+    wanted = {_folder(out, run).name for run in runs}
+    for folder in (out / "simulations").glob("run_id=*"):
+        if folder.name not in wanted:
+            shutil.rmtree(folder)
+
+
+def _reuse(out: Path, runs: list[RunPlan]) -> None:
+    """Take runs that a neighbouring experiment has done: the same run_id is the same result."""
+    for run in runs:
+        if not _is_done(out, run):
+            for found in out.resolve().parent.glob(f"*/simulations/run_id={run.run_id}/{FILE_NAME}"):
+                with new_folder(_folder(out, run), kind=SIMULATION, force=False) as partial:
+                    shutil.copytree(found.parent, partial, dirs_exist_ok=True, copy_function=_link_or_copy)
+                break
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _make_workload(stage: Stage, workload: WorkloadPlan, folder: Path, traces: Path | None) -> None:
+    target = folder / workload.key
+    if (target / FILE_NAME).is_file():
+        return
+    if workload.model is not None:
+        model = MODELS[workload.model](**workload.parameters)
+        generate(stage, workload.model, model, target, seed=workload.seed)
+        return
+    assert workload.trace is not None and workload.path is not None
+    whole = _ingested(stage, workload.trace, workload.path, folder, traces)
+    if workload.users is None:
+        shutil.copytree(whole, target, copy_function=_link_or_copy)
+    else:
+        sample(stage, whole, target, BfsSample(users=workload.users), seed=workload.seed)
+
+
+def _ingested(stage: Stage, format: str, path: str, folder: Path, traces: Path | None) -> Path:
+    """The whole trace as a workload, read once."""
+    if format not in FORMATS:
+        raise UsageError(f"trace {format!r}: choose one of {', '.join(FORMATS)}")
+    if traces is None:
+        raise UsageError(f"{path}: no folder of real traces here; set GRAPEVINE_DATA to one that has it")
+    source = traces / path
+    if not source.exists():
+        raise UsageError(f"{source}: no such file; set GRAPEVINE_DATA to the folder of traces that has it")
+    target = folder / f"{format}-{source.name.split('.')[0]}"
+    if not (target / FILE_NAME).is_file():
+        ingest(stage, format, [str(source)], target)
+    return target
+
+
+def _churn_folders(stage: Stage, runs: list[RunPlan], folder: Path, traces: Path | None) -> dict[str, str]:
+    """Where the recorded churn of each run lies, by the path that the experiment names."""
+    named = {(run.churn["format"], run.churn["path"]) for run in runs if run.churn and "path" in run.churn}
+    return {path: str(_ingested(stage, format, path, folder, traces)) for format, path in named}
+
+
+def _warm_up(systems: set[str]) -> None:
+    """Compile once, here: otherwise every worker would compile the same kernels at the same time."""
+    tiny = generate_in_memory("vitis-random", nodes=40, topics=10, subscriptions_per_node=2)
+    for system in sorted(systems):
+        simulate(system, tiny, rounds=2, threads=1)
+
+
+def _run_all(stage: Stage, runs: list[RunPlan], out: Path, churn: dict[str, str]) -> None:
+    context = stage.spark.sparkContext
+    threads = max(1, context.defaultParallelism // len(runs)) if runs else 1
+    tasks = [json.dumps({**asdict(run), "threads": threads}) for run in runs]
+    work = _task(str(out.resolve()), churn)
+    with stage.step(f"{len(runs)} runs"):
+        context.parallelize(tasks, numSlices=len(tasks)).foreach(work)
+
+
+def _task(out: str, churn: dict[str, str]) -> Callable[[str], None]:
+    """What a worker does with one run. A failure is written down and does not fail the sweep."""
+
+    def work(text: str) -> None:
+        described = json.loads(text)
+        threads = described.pop("threads")
+        described["workload"] = WorkloadPlan(**described["workload"])
+        run = RunPlan(**described)
+        try:
+            _run_one(run, Path(out), churn, threads)
+        except Exception as error:  # whatever went wrong in this run, the others go on
+            _write_failure(Path(out), run, f"{type(error).__name__}: {error}")
+
+    return work
+
+
+def _run_one(run: RunPlan, out: Path, churn: dict[str, str], threads: int) -> None:
+    workload = Workload.load(out / "workloads" / run.workload.key)
+    known = SYSTEMS[run.system].config_type
+    done = simulate(
+        run.system,
+        workload,
+        seed=run.seed,
+        threads=threads,
+        schedule=_schedule(run.churn, workload.node_count, churn, run.seed),
+        run=RunConfig(**run.run),
+        **known(**run.config).as_dict(),
+    )
+    done.save(_folder(out, run))
+    (out / "failed" / f"{run.run_id}.json").unlink(missing_ok=True)
+
+
+def _schedule(described: dict[str, Any] | None, nodes: int, churn: dict[str, str], seed: int) -> Schedule | None:
+    if described is None:
+        return None
+    if "path" in described:
+        timing = {key: value for key, value in described.items() if key in ("round_s", "spread_s", "start_s")}
+        return from_sessions(load_churn(churn[described["path"]]), nodes, seed=seed, **timing)
+    make, text = (flash_crowd, described["crowd"]) if "crowd" in described else (mass_failure, described["crash"])
+    share, round = text.split("@")
+    return make(nodes, share=float(share), round=int(round), seed=seed)
+
+
+def _write_failure(out: Path, run: RunPlan, error: str) -> None:
+    (out / "failed").mkdir(exist_ok=True)
+    partial = out / "failed" / f".{run.run_id}.partial"
+    partial.write_text(json.dumps({"error": error, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}))
+    partial.rename(out / "failed" / f"{run.run_id}.json")
+
+
+def _failure(out: Path, run: RunPlan) -> str:
+    stored = out / "failed" / f"{run.run_id}.json"
+    return (
+        str(json.loads(stored.read_text())["error"]) if stored.is_file() else "the task was lost; resume to try again"
+    )
