@@ -23,7 +23,7 @@ from typing import TypeVar
 from tests.naive import WORD, draw
 
 SAMPLE_PARTNER, EXCHANGE_PARTNER, SAMPLE_TIES, LONG_LINKS, BOOTSTRAP, _, GATEWAY_TIES = range(1, 8)
-FRIEND_TIES = 2**40
+FRIEND_TIES, ACCEPTANCE = 2**40, 2**41
 
 T = TypeVar("T")
 Entry = tuple[int, int]  # a node's number, and the round in which somebody last heard from it
@@ -60,8 +60,10 @@ class NaiveNetwork:
         seed: int,
         sample_size: int,
         ring_backups: int = 0,
+        degree_bound: int | None = None,
     ) -> None:
         self.seed, self.sample_size, self.ring_backups, self.now = seed, sample_size, ring_backups, 0
+        self.degree_bound = degree_bound
         self.nodes = [Node(number, id, mine) for number, (id, mine) in enumerate(zip(ids, topics, strict=True))]
         equal, top = min(rates) == max(rates), max(rates)
         self.weights = [1 if equal else round(rate / top * 2**40) for rate in rates]
@@ -182,13 +184,21 @@ class NaiveNetwork:
     # Gateways (Algorithm 5) and lookups
 
     def neighbours(self) -> list[list[int]]:
-        """The living neighbours of every node: links count both ways."""
+        """The living neighbours of every node: links count both ways, as far as both ends accept them.
+
+        Requests come in the order of a hash; a node that has `degree_bound` connections refuses more.
+        """
         near: list[set[int]] = [set() for _ in self.nodes]
-        for p in self.nodes:
-            for q in (self.nodes[link[0]] for link in p.links if link):
-                if q.alive:
-                    near[p.number].add(q.number)
-                    near[q.number].add(p.number)
+        asked = {
+            (min(p.number, link[0]), max(p.number, link[0]))
+            for p in self.nodes
+            for link in p.links
+            if link and self.nodes[link[0]].alive
+        }
+        for a, b in sorted(asked, key=lambda pair: self.draw(ACCEPTANCE, *pair)):
+            if self.degree_bound is None or max(len(near[a]), len(near[b])) < self.degree_bound:
+                near[a].add(b)
+                near[b].add(a)
         return [sorted(some) for some in near]
 
     def members(self, topic: int) -> list[int]:

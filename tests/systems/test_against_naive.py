@@ -186,6 +186,7 @@ class Pair:
             seed=seed,
             sample_size=self.fast.config.sample_size,
             ring_backups=self.fast.ring_backups,
+            degree_bound=self.fast.network.degree_bound,
         )
 
     def run(self) -> Iterator[int]:

@@ -166,7 +166,7 @@ def _(evidence: Evidence) -> Finding:
         vitis / rvr < 1 / 3,
         f"{vitis / rvr:.2f} of it ({percent(vitis)} against {percent(rvr)}); "
         f"relays {relays[0]:.0f} against {relays[1]:.0f}",
-        "not reached by any reading that was tried: with 12 friends the 100 subscribers of a random topic elect about 48 "
+        "not reached by any reading that was tried: with 12 friends the 100 subscribers of a random topic elect 48 "
         "gateways",
     )
 

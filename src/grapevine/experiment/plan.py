@@ -6,16 +6,28 @@ import hashlib
 import itertools
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from grapevine import __version__
 from grapevine.experiment.description import Experiment, WorkloadEntry
-from grapevine.kernels.jit import SOURCES
 from grapevine.model.errors import UsageError
 from grapevine.sim.simulate import make_config
 from grapevine.synthetic import MODELS
 
-CODE = f"{__version__}+{SOURCES[:8]}"
+_DECIDING = "kernels", "blocks", "systems", "sim", "metrics", "synthetic"  # folders whose code a result depends on
+
+
+def _code_version() -> str:
+    """The version and a digest of the code that decides results: an edit elsewhere does not make runs stale."""
+    package, digest = Path(__file__).resolve().parents[1], hashlib.sha1(usedforsecurity=False)
+    for folder in _DECIDING:
+        for source in sorted((package / folder).glob("*.py")):
+            digest.update(source.read_bytes())
+    return f"{__version__}+{digest.hexdigest()[:8]}"
+
+
+CODE = _code_version()
 
 
 @dataclass(frozen=True, slots=True)
