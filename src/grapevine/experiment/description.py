@@ -32,7 +32,7 @@ from typing import Any
 
 from grapevine.experiment.lines import Path as Key
 from grapevine.experiment.lines import key_lines, nearest_line
-from grapevine.model.config import Config, field_types
+from grapevine.model.config import Config, field_mistake, field_types
 from grapevine.model.errors import UsageError
 from grapevine.sim.simulate import RunConfig
 from grapevine.synthetic import MODELS
@@ -206,19 +206,17 @@ class _Checker:
 
     def check_config(self, where: Key, kind: type[Config], parameters: dict[str, Any]) -> None:
         """Names, types and limits; every value of a grid."""
-        types = field_types(kind)
+        types, fields = field_types(kind), {entry.name: entry for entry in dataclasses.fields(kind)}
         self.known(where, parameters, set(types) | {"name", "model", "system", "workloads", "churn"})
         for key in [key for key in parameters if key in types]:
             values = parameters[key] if isinstance(parameters[key], list) else [parameters[key]]
             if not values:
                 self.note((*where, key), "an empty list is no grid")
             for value in values:
-                try:
-                    kind(**{key: None if value == "none" else _as(types[key], value)})
-                except (UsageError, TypeError, ValueError) as error:
-                    # What a field contradicts in others is found when the runs are planned.
-                    if str(error).startswith(f"{key}=") or not isinstance(error, UsageError):
-                        self.note((*where, key), str(error).removeprefix(f"{key}="))
+                # What a field contradicts in others is found when the runs are planned.
+                said = _wrong_type(types[key], value) or field_mistake(fields[key], None if value == "none" else value)
+                if said:
+                    self.note((*where, key), said.removeprefix(f"{key}="))
 
     def run(self, content: dict[str, Any], replaced: dict[str, Any]) -> RunConfig | None:
         names = {entry.name for entry in dataclasses.fields(RunConfig)}
@@ -241,13 +239,11 @@ class _Checker:
                 self.note((*where, key), "a plot of this kind needs it")
 
 
-def _as(kind: type, value: Any) -> Any:
-    """The value where its type fits; a whole number is a float, too."""
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        raise TypeError(f"{value!r} is not a valid {kind.__name__}")
-    return value
+def _wrong_type(kind: type, value: Any) -> str | None:
+    """What to say when the type does not fit; a whole number is a float, too, and "none" stands for no value."""
+    if value == "none" or type(value) is kind or (kind is float and type(value) is int):
+        return None
+    return f"{value!r} is not a valid {kind.__name__}"
 
 
 def published_experiments() -> dict[str, Path]:

@@ -46,7 +46,8 @@ class Config:
     """Base of every configuration: checks itself when it is made."""
 
     def __post_init__(self) -> None:
-        mistakes = [mistake for field in dataclasses.fields(self) if (mistake := _mistake(self, field))]
+        fields = dataclasses.fields(self)
+        mistakes = [mistake for field in fields if (mistake := field_mistake(field, getattr(self, field.name)))]
         mistakes = mistakes or self.mistakes()
         if mistakes:
             raise UsageError("; ".join(mistakes))
@@ -60,8 +61,9 @@ class Config:
         return dataclasses.asdict(self)
 
 
-def _mistake(config: Config, field: dataclasses.Field[Any]) -> str | None:
-    value, low, high = getattr(config, field.name), field.metadata.get("low"), field.metadata.get("high")
+def field_mistake(field: dataclasses.Field[Any], value: Any) -> str | None:
+    """What is wrong with this value of the field by itself."""
+    low, high = field.metadata.get("low"), field.metadata.get("high")
     choices = field.metadata.get("choices")
     if choices is not None:
         return None if value in choices else f"{field.name}={value!r}: choose one of {', '.join(choices)}"

@@ -342,6 +342,18 @@ PROGRESS = Table(
     ),
 )
 
+TOPIC_GRAPHS = Table(
+    "topic_graphs",
+    "Per topic: the graph of its online subscribers, measured from stored links (`grapevine measure`).",
+    (
+        Column("topic", _int, "topic"),
+        Column("subscribers", _long, "online subscribers"),
+        Column("clusters", _long, "connected parts of their links"),
+        Column("largest_cluster", _long, "subscribers in the largest part"),
+        Column("diameter", _long, "longest shortest path inside a cluster"),
+    ),
+)
+
 WORKLOAD_TABLES = (NODES, TOPICS, SUBSCRIPTIONS, CHURN, LATENCY, REJECTED)
 PROFILE_TABLES = (DEGREE_STATISTICS, DEGREE_CCDF, INTEREST_COVERAGE, INTEREST_OVERLAP)
 SIMULATION_TABLES = (EVENTS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS, DRAWN_NODES, DRAWN_LINKS)
@@ -351,6 +363,7 @@ ALL_TABLES = {
     "Profile (`grapevine workload profile`)": PROFILE_TABLES,
     "Simulation (`grapevine simulate`)": SIMULATION_TABLES,
     "Experiment (`grapevine run`)": EXPERIMENT_TABLES,
+    "Graphs (`grapevine measure`)": (TOPIC_GRAPHS,),
 }
 
 

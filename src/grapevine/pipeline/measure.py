@@ -192,16 +192,21 @@ def progress_rows(rounds: DataFrame) -> DataFrame:
 
 
 def over_seeds(rows: DataFrame, *group: str) -> DataFrame:
-    """Mean and 95 % confidence interval (Student) of `value` in each group; the mean itself for a single run."""
+    """Mean and 95 % confidence interval (Student) of `value` in each group; the mean itself for a single run.
+
+    Values are summed in ascending order: sums of floats depend on their order, and that of rows on the partitions.
+    """
     quantile = F.create_map(*(F.lit(x) for n in range(2, 101) for x in (n, float(student.ppf(0.975, n - 1)))))
-    n = F.count("value")
-    half = F.when(n > 1, quantile[F.least(n, F.lit(100)).cast("int")] * F.stddev_samp("value") / F.sqrt(n)).otherwise(
-        0.0
-    )
-    found = rows.where(F.col("value").isNotNull()).groupBy(*group)
-    made = found.agg(n.alias("runs"), F.avg("value").alias("mean"), half.alias("half"))
-    low, high = (F.col("mean") - F.col("half")).alias("low"), (F.col("mean") + F.col("half")).alias("high")
-    return made.select(*group, "runs", "mean", low, high).orderBy(*group)
+    values = F.array_sort(F.collect_list("value")).alias("values")
+    known = rows.where(F.col("value").isNotNull()).groupBy(*group).agg(values)
+    counted = known.select(*group, "values", F.size("values").alias("runs"))
+    mean = F.aggregate("values", F.lit(0.0), lambda total, x: total + x) / F.col("runs")
+    found = counted.select(*group, "values", "runs", mean.alias("mean"))
+    squares = F.aggregate("values", F.lit(0.0), lambda total, x: total + (x - F.col("mean")) * (x - F.col("mean")))
+    spread = F.sqrt(squares / (F.col("runs") - 1) / F.col("runs")) * quantile[F.least("runs", F.lit(100))]
+    half = F.when(F.col("runs") > 1, spread).otherwise(0.0)
+    low, high = (F.col("mean") - half).alias("low"), (F.col("mean") + half).alias("high")
+    return found.select(*group, "runs", "mean", low, high).orderBy(*group)
 
 
 def distributions(nodes: DataFrame) -> DataFrame:

@@ -1,0 +1,50 @@
+"""Connectivity and diameter of every topic of an overlay, in Spark: for overlays too large for one machine.
+
+The links between subscribers of the same topic come from two joins; each topic's graph is then one group for a kernel.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from grapevine.kernels import csr
+from grapevine.metrics.overlay import topic_clusters, topic_diameters
+from grapevine.model import tables
+from grapevine.model.manifest import read_manifest
+from grapevine.pipeline.stage import Stage, spark_schema
+
+
+def topic_graphs(stage: Stage, simulation: Path, workload: Path) -> DataFrame:
+    """Online subscribers, clusters, largest cluster and diameter of each topic, from stored links and subscriptions."""
+    read_manifest(simulation, "simulation")
+    read_manifest(workload, "workload")
+    online = stage.read(simulation, tables.NODE_LOAD).where("online").select("node")
+    links = stage.read(simulation, tables.LINKS).select("source", "target")
+    wants = stage.read(workload, tables.SUBSCRIPTIONS).join(online, "node")
+    both = links.union(links.select(F.col("target"), F.col("source"))).distinct()
+    sources = wants.select("topic", F.col("node").alias("source"))
+    targets = wants.select("topic", F.col("node").alias("target"))
+    edges = sources.join(both, "source").join(targets, ["topic", "target"]).select("topic", "source", "target")
+    alone = wants.select("topic", F.col("node").alias("source"), F.lit(-1).alias("target"))  # who has no such link
+    return edges.union(alone).groupBy("topic").applyInArrow(_measure, spark_schema(tables.TOPIC_GRAPHS))
+
+
+def _measure(rows: pa.Table) -> pa.Table:
+    """One topic's row from its directed edges; a target of -1 only names the member."""
+    source, target = rows["source"].to_numpy(), rows["target"].to_numpy()
+    members = np.unique(source)
+    linked = target >= 0
+    ends = np.searchsorted(members, source[linked]), np.searchsorted(members, target[linked])
+    links = csr.from_pairs(ends[0].astype(np.int32), ends[1].astype(np.int32), len(members), len(members))
+    subscribers = np.array([0, len(members)], np.int64), np.arange(len(members), dtype=np.int32)
+    alive, found, far = np.ones(len(members), np.bool_), np.zeros((1, 3), np.int64), np.zeros(1, np.int64)
+    topic_clusters(0, 1, subscribers, links, alive, found)
+    topic_diameters(np.zeros(1, np.int32), subscribers, links, alive, far)
+    values = rows["topic"][0].as_py(), *found[0].tolist(), int(far[0])
+    columns = [pa.array([value], field.type) for value, field in zip(values, tables.TOPIC_GRAPHS.schema, strict=True)]
+    return pa.table(columns, schema=tables.TOPIC_GRAPHS.schema)

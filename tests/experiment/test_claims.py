@@ -1,0 +1,56 @@
+"""Judges: what they say about series that were written down by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grapevine.experiment.claims import CLAIMS, MET, NOT_HERE, NOT_MET, Evidence, judge_all
+
+
+def row(system: str, workload: str, metric: str, mean: float, **parameters: Any) -> dict[str, Any]:
+    return {"system": system, "workload": workload, "metric": metric, "mean": mean, "parameters": parameters}
+
+
+def verdict(claim: str, series: dict[str, list[dict[str, Any]]]) -> tuple[str, str]:
+    (judged,) = judge_all([CLAIMS[claim]], Evidence(series, {}))
+    return judged.finding.verdict, judged.finding.measured
+
+
+def fig4(high: float, rvr: float) -> dict[str, list[dict[str, Any]]]:
+    return {
+        "vitis_fig4": [
+            row("vitis", "high", "overhead", 0.7, ring_and_long_links=15),
+            row("vitis", "high", "overhead", high, ring_and_long_links=3),
+            row("rvr", "random", "overhead", rvr),
+        ]
+    }
+
+
+def test_v2_is_met_when_correlated_overhead_is_80_percent_less() -> None:
+    assert verdict("V2", fig4(0.09, 0.75)) == (MET, "88.0 % less (9.0 % against 75.0 %)")
+    assert verdict("V2", fig4(0.16, 0.75))[0] == NOT_MET
+
+
+def test_v6_wants_every_curve_to_fall() -> None:
+    def series(last: float) -> dict[str, list[dict[str, Any]]]:
+        rows = [
+            row(system, workload, metric, value, table_size=size)
+            for system, workload in (("vitis", "random"), ("vitis", "low"), ("vitis", "high"), ("rvr", "random"))
+            for metric in ("overhead", "hops")
+            for size, value in ((15, 9.0), (25, 7.0), (35, last if system == "vitis" else 6.0))
+        ]
+        return {"vitis_fig6": rows}
+
+    assert verdict("V6", series(5.0))[0] == MET
+    assert verdict("V6", series(6.5))[0] == NOT_MET  # slower than RVR at 35
+    assert verdict("V6", series(8.0))[0] == NOT_MET  # rises from 25 to 35
+
+
+def test_without_evidence_the_reason_is_told() -> None:
+    (judged,) = judge_all([CLAIMS["V9"]], Evidence({}, {"vitis_fig10": "no folder of real traces here"}))
+    assert judged.finding.verdict == NOT_HERE
+    assert judged.finding.remark == "no folder of real traces here"
+
+
+def test_every_claim_survives_missing_evidence() -> None:
+    assert {judged.finding.verdict for judged in judge_all(CLAIMS.values(), Evidence({}, {}))} == {NOT_HERE}

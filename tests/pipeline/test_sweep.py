@@ -1,0 +1,220 @@
+"""Experiments as Spark jobs: the same tables in whatever way they were reached."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from grapevine import Simulation
+from grapevine.experiment.description import Experiment, read_experiment
+from grapevine.experiment.plan import plan
+from grapevine.metrics.traffic import summarise_events
+from grapevine.model import tables
+from grapevine.model.errors import UsageError
+from grapevine.model.store import read_table
+from grapevine.pipeline.measure import series_rows
+from grapevine.pipeline.stage import Stage
+from grapevine.pipeline.sweep import sweep
+from grapevine.pipeline.topic_graphs import topic_graphs
+from tests.cli.test_cli import GRAPEVINE
+
+TEXT = """
+title = "Small"
+seeds = [1, 2, 3]
+
+[run]
+rounds = 12
+measure_every = 4
+measure_topics = 10
+diameter_topics = 30
+
+[[workloads]]
+name = "calm"
+model = "vitis-high"
+nodes = 60
+topics = 30
+buckets = 3
+subscriptions_per_node = 6
+rate_exponent = 0.5
+
+[[workloads]]
+name = "crowded"
+model = "vitis-random"
+nodes = 50
+topics = 30
+subscriptions_per_node = 6
+churn = { crowd = "0.5@6" }
+
+[[systems]]
+system = "vitis"
+table_size = [5, 55]
+
+[[systems]]
+system = "opt"
+workloads = ["calm"]
+table_size = 8
+"""
+TIMED = "wall_s", "cpu_s"
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
+    path = tmp_path_factory.mktemp("experiment") / "small.toml"
+    path.write_text(TEXT)
+    return read_experiment(path)
+
+
+@pytest.fixture(scope="module")
+def done(stage: Stage, experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole experiment, without interruption."""
+    out = tmp_path_factory.mktemp("whole") / "out"
+    manifest = sweep(stage, experiment, out)
+    assert manifest is not None
+    return out
+
+
+def content(folder: Path) -> dict[str, pa.Table]:
+    """All tables but the times that runs took."""
+    found = {table.name: read_table(folder, table) for table in tables.EXPERIMENT_TABLES}
+    found["runs"] = found["runs"].drop_columns(list(TIMED))
+    metrics = found["metrics"].to_pylist()
+    rows = sorted((row["run_id"], row["metric"], row["value"]) for row in metrics if row["metric"] not in TIMED)
+    found["metrics"] = pa.table({"row": [str(row) for row in rows]})
+    series = [row for row in found["series"].to_pylist() if row["metric"] not in TIMED]
+    found["series"] = pa.table({"row": [str(row) for row in series]})
+    return found
+
+
+def test_a_run_that_cannot_be_done_is_recorded_and_loses_no_other(done: Path) -> None:
+    runs = read_table(done, tables.RUNS).to_pylist()
+    failed = [row for row in runs if row["status"] == "failed"]
+    assert len(runs) == 3 * (2 + 2 + 1)
+    assert {(row["workload"], row["parameters"]) for row in failed} == {("crowded", '{"table_size": 55}')}
+    assert all("has 50 nodes, too few for table_size=55" in row["error"] for row in failed)
+
+
+def test_spark_measures_what_the_definitions_say(done: Path, experiment: Experiment) -> None:
+    metrics = {(row["run_id"], row["metric"]): row["value"] for row in read_table(done, tables.METRICS).to_pylist()}
+    checked = 0
+    for run in plan(experiment):
+        folder = done / "simulations" / f"run_id={run.run_id}"
+        if folder.exists():
+            stored = Simulation.load(folder)
+            events = {name: stored.events[name].to_numpy() for name in tables.EVENTS.column_names}
+            expected = summarise_events(events) | {
+                name: stored.summary[name]
+                for name in ("degree", "degree_max", "nodes_over_20_percent", "clusters_per_topic", "connected_topics")
+            }
+            for name, value in expected.items():
+                assert metrics[run.run_id, name] == pytest.approx(value, rel=1e-9), name
+            checked += 1
+    assert checked == 12
+
+
+def test_series_are_means_over_seeds_with_a_student_interval(done: Path) -> None:
+    """Three values with mean m and deviation s: m ± 4.303 s / √3."""
+    rows = [row for row in series_rows(done) if row["metric"] == "degree" and row["system"] == "opt"]
+    metrics = read_table(done, tables.METRICS).to_pylist()
+    runs = {row["run_id"] for row in read_table(done, tables.RUNS).to_pylist() if row["system"] == "opt"}
+    values = [row["value"] for row in metrics if row["metric"] == "degree" and row["run_id"] in runs]
+    mean = sum(values) / 3
+    deviation = (sum((value - mean) ** 2 for value in values) / 2) ** 0.5
+    (row,) = rows
+    assert row["runs"] == 3
+    assert row["mean"] == pytest.approx(mean)
+    assert row["high"] - mean == pytest.approx(4.302653 * deviation / 3**0.5, rel=1e-6)
+
+
+def test_distributions_sum_to_one_and_progress_follows_the_crowd(done: Path) -> None:
+    shares: dict[tuple[str, ...], float] = {}
+    for row in read_table(done, tables.DISTRIBUTIONS).to_pylist():
+        key = row["system"], row["workload"], row["parameters"], row["quantity"]
+        shares[key] = shares.get(key, 0.0) + row["share"]
+    assert all(total == pytest.approx(1) for total in shares.values())
+    online = [r for r in read_table(done, tables.PROGRESS).to_pylist() if r["metric"] == "online"]
+    assert [(row["round"], row["mean"]) for row in online] == [(4, 25.0), (8, 50.0), (12, 50.0)]
+
+
+def test_an_interrupted_sweep_is_resumed_to_the_same_tables(
+    stage: Stage, experiment: Experiment, done: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "broken"
+    assert sweep(stage, experiment, out, most_runs=5) is None
+    stopped = {folder.name: folder.stat().st_mtime_ns for folder in (out / "simulations").iterdir()}
+    half = next((out / "simulations").iterdir())
+    (half / "manifest.json").unlink()  # as if the machine had died while it was written
+    shutil.rmtree(half)
+    with pytest.raises(UsageError, match="exists already; go on with --resume"):
+        sweep(stage, experiment, out)
+    assert sweep(stage, experiment, out, resume=True) is not None
+    kept = {f.name: f.stat().st_mtime_ns for f in (out / "simulations").iterdir() if f.name in stopped}
+    assert {name: kept[name] for name in stopped if name != half.name} == {
+        name: at for name, at in stopped.items() if name != half.name
+    }
+    first, second = content(done), content(out)
+    for name, table in first.items():
+        assert table.equals(second[name]), name
+
+
+def test_a_neighbour_that_has_done_a_run_lends_it(stage: Stage, experiment: Experiment, done: Path) -> None:
+    out = done.parent / "again"
+    sweep(stage, experiment, out)
+    one = next((done / "simulations").iterdir())
+    events = next((one / "events").iterdir())
+    assert events.stat().st_ino == (out / "simulations" / one.name / "events" / events.name).stat().st_ino
+
+
+def test_foreign_folders_are_left_alone(stage: Stage, experiment: Experiment, tmp_path: Path) -> None:
+    (tmp_path / "photo.jpg").write_text("x")
+    with pytest.raises(UsageError, match="holds something else than an experiment"):
+        sweep(stage, experiment, tmp_path, force=True)
+    assert (tmp_path / "photo.jpg").exists()
+
+
+def test_graphs_of_topics_measured_by_spark_are_those_of_the_simulation(
+    stage: Stage, experiment: Experiment, done: Path
+) -> None:
+    run = next(run for run in plan(experiment) if run.system == "opt")
+    folder = done / "simulations" / f"run_id={run.run_id}"
+    found = topic_graphs(stage, folder, done / "workloads" / run.workload.key).orderBy("topic").collect()
+    graphs = {row["topic"]: row for row in read_table(folder, tables.TOPIC_OVERLAY).to_pylist()}
+    # OPT's nodes refuse connections beyond their bound, and refusals are not stored: Spark sees at least as many links.
+    assert all(row["clusters"] <= graphs[row["topic"]]["clusters"] for row in found)
+    calm = next(run for run in plan(experiment) if run.system == "vitis" and run.config["table_size"] == 5)
+    folder = done / "simulations" / f"run_id={calm.run_id}"
+    expected = [
+        (row["topic"], row["subscribers"], row["clusters"], row["largest_cluster"], row["diameter"])
+        for row in read_table(folder, tables.TOPIC_OVERLAY).to_pylist()
+        if row["subscribers"]
+    ]
+    found = topic_graphs(stage, folder, done / "workloads" / calm.workload.key).orderBy("topic").collect()
+    assert [tuple(row) for row in found] == expected
+
+
+@pytest.mark.slow
+def test_kill_and_resume_on_one_core_gives_the_tables_of_two(
+    done: Path, experiment: Experiment, tmp_path: Path
+) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(TEXT)
+    command = [GRAPEVINE, "run", str(path), "--out", str(tmp_path / "out"), "--json", "--master", "local[1]"]
+    process = subprocess.Popen(command, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while len(list((tmp_path / "out" / "simulations").glob("run_id=*"))) < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    resumed = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False)
+    assert json.loads(resumed.stdout)["failed"] == 3
+    first, second = content(done), content(tmp_path / "out")
+    for name, table in first.items():
+        assert table.equals(second[name]), name
