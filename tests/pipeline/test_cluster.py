@@ -16,6 +16,8 @@ import pyspark
 import pytest
 
 from grapevine.pipeline.java import find_java, make_java_home
+from tests.pipeline.test_sweep import TEXT as EXPERIMENT
+from tests.pipeline.test_sweep import content
 
 pytestmark = pytest.mark.slow
 SPARK = Path(pyspark.__file__).parent
@@ -79,6 +81,23 @@ def test_a_stage_gives_the_same_rows_on_a_cluster_of_two_workers(master: str, tm
             subprocess.run([GRAPEVINE, "workload", *command, "--master", where, "--json"], check=True, cwd=tmp_path)
     assert rows(tmp_path / "g-local") == rows(tmp_path / "g-cluster")
     assert rows(tmp_path / "i-local") == rows(tmp_path / "i-cluster")
+
+
+def test_an_experiment_gives_the_same_tables_on_a_cluster_of_two_workers(master: str, tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(EXPERIMENT)
+    for name, where in (
+        ("local", "local[1]"),
+        ("cluster", master),
+    ):  # apart: neighbours lend each other runs
+        out = tmp_path / name / "out"
+        done = subprocess.run(
+            [GRAPEVINE, "run", str(path), "--out", str(out), "--master", where, "--json"], check=False, cwd=tmp_path
+        )
+        assert done.returncode == 1  # three runs cannot be done
+    first, second = content(tmp_path / "local" / "out"), content(tmp_path / "cluster" / "out")
+    for name, table in first.items():
+        assert table.equals(second[name]), name
 
 
 def test_the_command_runs_under_spark_submit(environment: dict[str, str], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`grapevine demo`: the whole way on small defaults."""
+"""`grapevine demo`: the whole way on small defaults, from workload to report."""
 
 from __future__ import annotations
 
@@ -9,31 +9,26 @@ import typer
 from rich.markup import escape
 
 from grapevine.cli.console import MasterOption, out
-from grapevine.cli.workload import print_profile
-from grapevine.pipeline.generate import generate
-from grapevine.pipeline.profile import profile
+from grapevine.cli.experiment import print_series
+from grapevine.experiment.description import published_experiments, read_experiment
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
-from grapevine.synthetic.vitis import VitisHigh, VitisLow, VitisRandom
-
-PATTERNS = {"random": VitisRandom, "low": VitisLow, "high": VitisHigh}
+from grapevine.pipeline.sweep import sweep
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the workloads and the picture.")] = Path(
+    folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results and the page.")] = Path(
         "demo-out"
     ),
-    nodes: Annotated[int, typer.Option(min=10, help="Nodes of each workload.")] = 5_000,
     master: MasterOption = None,
 ) -> None:
-    """Generate the three subscription patterns of Vitis §IV-A and show how differently interests overlap in them."""
-    from grapevine.report.profile_page import FILES, draw_profile  # here, because plotting takes 0.3 s to import
+    """Run the quickstart experiment: Vitis, RVR and OPT on two small workloads, and a page that compares them."""
+    from grapevine.report.page import write_page  # here, because plotting takes a second to import
 
-    models = {name: pattern(nodes=nodes) for name, pattern in PATTERNS.items()}
+    experiment = read_experiment(published_experiments()["quickstart"])
     stage = Stage(SparkSettings.gather(master=master))
-    for name, model in models.items():
-        generate(stage, f"vitis-{name}", model, folder / f"vitis-{name}", force=True)
-    target = folder / "profile"
-    profile(stage, [folder / f"vitis-{name}" for name in models], target, force=True, finish=draw_profile)
-    print_profile(target)
-    out.print(f"\nThe picture: [bold]{escape(str(target / FILES[0]))}[/]    Next: grapevine workload --help")
+    manifest = sweep(stage, experiment, folder, resume=True)
+    assert manifest is not None
+    page = write_page(folder)
+    print_series(folder, manifest)
+    out.print(f"\nThe page: [bold]{escape(str(page))}[/]    Next: grapevine run --help")

@@ -29,7 +29,15 @@ _FROM_MANIFEST = "lookup_hops", "utility", "ring", "wall_s", "cpu_s"  # what no 
 _DEGREES = 15, 200  # Vitis Fig. 11 asks for the shares above these
 
 
-def measure(stage: Stage, experiment: Experiment, runs: list[RunPlan], failed: dict[str, str], out: Path) -> Manifest:
+def measure(
+    stage: Stage,
+    experiment: Experiment,
+    runs: list[RunPlan],
+    failed: dict[str, str],
+    out: Path,
+    *,
+    counts: dict[str, Any] | None = None,
+) -> Manifest:
     """Write the tables over all finished runs, and the manifest last."""
     for table in tables.EXPERIMENT_TABLES:
         shutil.rmtree(out / table.name, ignore_errors=True)
@@ -49,7 +57,7 @@ def measure(stage: Stage, experiment: Experiment, runs: list[RunPlan], failed: d
         config=experiment.as_dict(),
         inputs=sorted({run.workload.key for run in runs}),
         tables=rows,
-        counts={"runs": len(runs), "failed": len(failed)},
+        counts={"runs": len(runs), "failed": len(failed), **(counts or {})},
     )
     manifest.write(out)
     return manifest

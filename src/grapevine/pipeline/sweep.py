@@ -63,14 +63,17 @@ def sweep(
     for workload in workloads.values():
         _make_workload(stage, workload, out / "workloads", traces)
     churn = _churn_folders(stage, missing, out / "workloads", traces)
+    spent = 0.0
     if missing:
         _warm_up({run.system for run in missing})
+        began = time.perf_counter()
         _run_all(stage, missing[:most_runs], out, churn)
+        spent = time.perf_counter() - began
     if most_runs is not None and most_runs < len(missing):
         return None
     _remove_stale(out, runs)
     failed = {run.run_id: _failure(out, run) for run in runs if not _is_done(out, run)}
-    return measure(stage, experiment, runs, failed, out)
+    return measure(stage, experiment, runs, failed, out, counts={"made": len(missing), "made_in_s": spent})
 
 
 def _open(out: Path, experiment: Experiment, *, resume: bool, force: bool) -> None:
@@ -113,11 +116,18 @@ def _remove_stale(out: Path, runs: list[RunPlan]) -> None:
 def _reuse(out: Path, runs: list[RunPlan]) -> None:
     """Take runs that a neighbouring experiment has done: the same run_id is the same result."""
     for run in runs:
-        if not _is_done(out, run):
-            for found in out.resolve().parent.glob(f"*/simulations/run_id={run.run_id}/{FILE_NAME}"):
-                with new_folder(_folder(out, run), kind=SIMULATION, force=False) as partial:
-                    shutil.copytree(found.parent, partial, dirs_exist_ok=True, copy_function=_link_or_copy)
-                break
+        _borrow(_folder(out, run), f"*/simulations/{_folder(out, run).name}", out, SIMULATION)
+
+
+def _borrow(target: Path, pattern: str, out: Path, kind: str) -> bool:
+    """Whether the folder is there, taken from a neighbour if need be."""
+    if (target / FILE_NAME).is_file():
+        return True
+    for found in sorted(out.resolve().parent.glob(f"{pattern}/{FILE_NAME}")):
+        with new_folder(target, kind=kind, force=False) as partial:
+            shutil.copytree(found.parent, partial, dirs_exist_ok=True, copy_function=_link_or_copy)
+        return True
+    return False
 
 
 def _link_or_copy(source: str, target: str) -> None:
@@ -129,7 +139,7 @@ def _link_or_copy(source: str, target: str) -> None:
 
 def _make_workload(stage: Stage, workload: WorkloadPlan, folder: Path, traces: Path | None) -> None:
     target = folder / workload.key
-    if (target / FILE_NAME).is_file():
+    if _borrow(target, f"*/workloads/{workload.key}", folder.parent, "workload"):
         return
     if workload.model is not None:
         model = MODELS[workload.model](**workload.parameters)
@@ -153,7 +163,7 @@ def _ingested(stage: Stage, format: str, path: str, folder: Path, traces: Path |
     if not source.exists():
         raise UsageError(f"{source}: no such file; set GRAPEVINE_DATA to the folder of traces that has it")
     target = folder / f"{format}-{source.name.split('.')[0]}"
-    if not (target / FILE_NAME).is_file():
+    if not _borrow(target, f"*/workloads/{target.name}", folder.parent, "workload"):
         ingest(stage, format, [str(source)], target)
     return target
 

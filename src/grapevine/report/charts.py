@@ -1,0 +1,221 @@
+"""Vega-Lite charts of prepared points. Colours are CSS variables, so charts follow the page's light or dark mode."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from grapevine.report.looks import CROSS, Line
+
+INK, MUTED, GRID, CARD = "var(--ink)", "var(--muted)", "var(--grid)", "var(--card)"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
+HEIGHT, PANEL_HEIGHT = 300, 220
+Point = dict[str, Any]  # line, x, y, low, high, shown (for the tooltip), mark (whether it gets a marker)
+
+
+@dataclass(frozen=True, slots=True)
+class XAxis:
+    """What lies along x: numbers, or categories in this order."""
+
+    title: str
+    categories: tuple[Any, ...] | None = None
+    ticks: tuple[float, ...] | None = None  # where few values occur, exactly these
+    log: bool = False
+    connected: bool = True  # neighbours are joined by a line
+    labelled: bool = True  # false where the legend says it all
+    percent: bool = False
+    domain: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class YAxis:
+    """What lies along y, and the part of it that is shown; panels of one figure share it."""
+
+    title: str
+    percent: bool
+    domain: tuple[float, float]
+
+
+def y_axis(title: str, points: Sequence[Point], *, percent: bool, more: Sequence[float] = ()) -> YAxis:
+    """An axis that holds all points, from 0 unless that would press them together.
+
+    Confidence intervals of few seeds may reach beyond what is possible; the axis does not follow them there.
+    """
+    values = [point["y"] for point in points] + list(more)
+    least, most = min(values), max(values)
+    low = min([least, *(point["low"] for point in points)])
+    high = max([most, *(point["high"] for point in points)])
+    if least >= 0:
+        low = max(low, 0.0)
+    if percent and most <= 1:
+        high = min(high, 1.0)
+    if low < 0.6 * high or low == high:
+        low = min(low, 0.0)
+    if low == high:
+        high = low + 1.0
+    return YAxis(title, percent, (low, high))
+
+
+def draw(
+    points: Sequence[Point],
+    claims: Sequence[Point],
+    lines: Sequence[Line],
+    x: XAxis,
+    y: YAxis,
+    *,
+    description: str,
+    height: int,
+) -> dict[str, Any]:
+    """The specification of one chart: lines with markers, bands between low and high, rules, claimed values."""
+    data: dict[str, list[Point]] = {
+        "points": [point for point in points if "x" in point],
+        "levels": [point for point in points if "x" not in point],
+        "claims": [claim for claim in claims if "x" in claim],
+        "claimed levels": [claim for claim in claims if "x" not in claim],
+    }
+    layers = [layer for name, make in _LAYERS.items() if data[name] for layer in make(data[name], lines, x, y)]
+    chart = alt.layer(
+        *layers,
+        width="container",
+        height=height,
+        description=description,
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        # The y axis' name above it, so that it is read without turning the head.
+        title=alt.TitleParams(text=y.title, anchor="start", frame="bounds"),
+        config=_config(left=32 if _angle(x) else 2),  # Vega cuts off what leans out on the left
+    )
+    spec: dict[str, Any] = chart.to_dict()
+    del spec["$schema"]  # an address that nobody is to visit
+    # Beside the layers, so that they share it, and after Altair's checks, which take long for many points.
+    return spec | {"datasets": {name: rows for name, rows in data.items() if rows}}
+
+
+def _draw_points(points: list[Point], lines: Sequence[Line], x: XAxis, y: YAxis) -> list[alt.Chart]:
+    base = _chart("points").encode(x=_x(x), color=_colour(lines), detail="line:N")
+    if not x.connected and x.labelled:  # side by side, so that whiskers do not hide each other
+        base = base.encode(xOffset=alt.XOffset("line:N", scale=alt.Scale(domain=[line.label for line in lines])))
+    shape = alt.Shape("line:N", scale=_scale(lines, [line.shape for line in lines]), legend=None)
+    tips = [
+        alt.Tooltip("line:N", title="series"),
+        alt.Tooltip("at:N", title=x.title or " "),
+        alt.Tooltip("shown:N", title=y.title),
+    ]
+    markers = base.mark_point(filled=True, size=70, opacity=1, stroke=CARD, strokeWidth=1)
+    layers = [markers.encode(y=_y(y), shape=shape, tooltip=tips).transform_filter(alt.datum.mark)]
+    if x.connected:
+        layers.insert(0, base.mark_line(strokeWidth=2).encode(y=_y(y), strokeDash=_dash(lines)))
+    return _draw_spreads(points, base, x, y) + layers
+
+
+def _draw_spreads(points: list[Point], base: alt.Chart, x: XAxis, y: YAxis) -> list[alt.Chart]:
+    """Confidence intervals: a band along a line, a whisker where there is no line for it to follow."""
+    lengths, uncertain = Counter(point["line"] for point in points), [p for p in points if p["high"] > p["low"]]
+    banded = {point["line"] for point in uncertain if x.connected and lengths[point["line"]] > 1}
+    others = {point["line"] for point in uncertain} - banded
+    layers = []
+    for names, layer in (
+        (banded, base.mark_area(opacity=0.16, clip=True)),
+        (others, base.mark_rule(opacity=0.7, strokeWidth=1.5, clip=True)),
+    ):
+        if names:
+            chosen = layer.transform_filter(alt.FieldOneOfPredicate(field="line", oneOf=sorted(names)))
+            layers.append(chosen.encode(y=_y(y, "low"), y2="high:Q"))
+    return layers
+
+
+def _draw_levels(points: list[Point], lines: Sequence[Line], x: XAxis, y: YAxis) -> list[alt.Chart]:
+    """Series without a value on x: the same everywhere along it."""
+    base = _chart("levels").encode(color=_colour(lines))
+    tips = [alt.Tooltip("line:N", title="series"), alt.Tooltip("shown:N", title=y.title)]
+    band = base.mark_rect(opacity=0.12, clip=True).encode(y=_y(y, "low"), y2="high:Q")
+    return [band, base.mark_rule(strokeWidth=2).encode(y=_y(y), strokeDash=_dash(lines), tooltip=tips)]
+
+
+def _draw_claims(claims: list[Point], lines: Sequence[Line], x: XAxis, y: YAxis) -> list[alt.Chart]:
+    """Crosses with the number that the legend explains: words would lie over the lines, and over each other."""
+    base = _chart("claims").encode(x=_x(x), y=_y(y))
+    crosses = base.mark_point(shape=CROSS, size=90, stroke=INK, strokeWidth=2.2, opacity=1)
+    sides = []
+    if not all(claim["left"] for claim in claims):
+        sides.append(base.mark_text(dx=8, align="left").transform_filter("!datum.left"))
+    if any(claim["left"] for claim in claims):  # a layer without rows makes Vega warn
+        sides.append(base.mark_text(dx=-8, align="right").transform_filter(alt.datum.left))
+    tip = alt.Tooltip("shown:N", title="claimed")
+    return [crosses.encode(tooltip=tip), *(side.encode(text=alt.Text("number:N")) for side in sides)]
+
+
+def _draw_claimed_levels(claims: list[Point], lines: Sequence[Line], x: XAxis, y: YAxis) -> list[alt.Chart]:
+    base = _chart("claimed levels").encode(y=_y(y))
+    rule = base.mark_rule(color=INK, strokeWidth=1.5, strokeDash=[2, 3])
+    label = base.mark_text(dx=-4, dy=-7, align="right").encode(x=alt.value("width"), text=alt.Text("number:N"))
+    return [rule.encode(tooltip=alt.Tooltip("shown:N", title="claimed")), label]
+
+
+# What is drawn later lies above.
+_LAYERS = {
+    "levels": _draw_levels,
+    "points": _draw_points,
+    "claimed levels": _draw_claimed_levels,
+    "claims": _draw_claims,
+}
+
+
+def _chart(dataset: str) -> alt.Chart:
+    return alt.Chart(alt.NamedData(name=dataset))
+
+
+def _x(x: XAxis) -> alt.X:
+    if x.categories is not None:
+        settings: dict[str, Any] = {"labelAngle": _angle(x), "labelOverlap": _angle(x) == 0, "labelLimit": 100}
+        axis = alt.Axis(title=x.title, grid=False, labels=x.labelled, ticks=x.labelled, **settings)
+        kind: dict[str, Any] = {"type": "point", "padding": 0.5} if x.connected else {"type": "band", "padding": 0.3}
+        return alt.X("x:O", axis=axis, scale=alt.Scale(**kind), sort=list(x.categories))
+    settings = {"values": list(x.ticks)} if x.ticks else {}
+    settings |= {"format": "%"} if x.percent else {}
+    axis = alt.Axis(title=x.title, grid=False, labelOverlap=True, tickCount=8, **settings)
+    bounds: dict[str, Any] = {"domain": list(x.domain)} if x.domain else {"padding": 14}
+    bounds |= {"type": "log"} if x.log else {"zero": False}
+    return alt.X("x:Q", axis=axis, scale=alt.Scale(nice=False, **bounds))
+
+
+def _angle(x: XAxis) -> int:
+    """Long names of categories lean, so that they do not run into each other."""
+    long = x.labelled and sum(len(str(name)) + 2 for name in x.categories or ()) >= 50
+    return -35 if long else 0
+
+
+def _y(y: YAxis, field: str = "y") -> alt.Y:
+    settings: dict[str, Any] = {"format": "%"} if y.percent else {}
+    axis = alt.Axis(title=None, tickCount=5, domain=False, ticks=False, **settings)
+    return alt.Y(f"{field}:Q", axis=axis, scale=alt.Scale(domain=list(y.domain), zero=False, nice=True))
+
+
+def _scale(lines: Sequence[Line], range: list[Any]) -> alt.Scale:
+    return alt.Scale(domain=[line.label for line in lines], range=range)
+
+
+def _colour(lines: Sequence[Line]) -> alt.Color:
+    return alt.Color("line:N", scale=_scale(lines, [line.colour for line in lines]), legend=None)
+
+
+def _dash(lines: Sequence[Line]) -> alt.StrokeDash:
+    return alt.StrokeDash("line:N", scale=_scale(lines, [list(line.dash) or [1, 0] for line in lines]), legend=None)
+
+
+def _config(*, left: int) -> alt.Config:
+    axis = {"labelColor": MUTED, "titleColor": INK, "gridColor": GRID, "domainColor": MUTED, "tickColor": MUTED}
+    fonts = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
+    config: dict[str, Any] = {
+        "background": "transparent",
+        "font": FONT,
+        "padding": {"left": left, "right": 18, "top": 4, "bottom": 2},
+        "view": {"stroke": None},
+        "axis": axis | fonts | {"titlePadding": 10, "labelPadding": 6},
+        "title": {"color": INK, "fontSize": 12, "fontWeight": "normal", "offset": 10},
+        "text": {"fontSize": 12, "fontWeight": "bold", "color": INK},
+    }
+    return alt.Config(**config)

@@ -1,0 +1,70 @@
+"""The section of a page that draws one topic's overlay, one picture per system."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from grapevine.model import tables
+from grapevine.model.errors import UsageError
+from grapevine.model.manifest import read_manifest
+from grapevine.model.store import read_table
+from grapevine.report.drawing import draw_topic, role_swatch
+from grapevine.report.looks import Looks, extra_label
+from grapevine.report.markup import text
+from grapevine.report.words import setting
+
+ROLES = {
+    "subscriber": "subscriber, coloured by cluster",
+    "gateway": "gateway: looks up the rendezvous for its cluster",
+    "relay": "relay: carries the topic without wanting it",
+    "rendezvous": "rendezvous: nearest to the topic on the ring",
+    "cluster": "link between subscribers",
+    "path": "path of a lookup",
+}
+Run = dict[str, Any]
+
+
+def overlay_section(folder: Path, runs: list[Run], looks: Looks) -> str:
+    """Drawings of the smallest network that was run, side by side for its systems; empty where none is stored."""
+    figures, seen = [], set()
+    for path, run in _chosen(folder, runs, looks):
+        nodes, links = (read_table(path, table).to_pylist() for table in (tables.DRAWN_NODES, tables.DRAWN_LINKS))
+        parameters = "".join(f", {setting(key, value)}" for key, value in json.loads(run["parameters"]).items())
+        about = f"on {run['workload']}{parameters}, seed {run['seed']}, topic {nodes[0]['topic']}"
+        drawing = draw_topic(nodes, links, f"{run['system']} {about}")
+        seen |= {node["role"] for node in nodes} | {link["kind"] for link in links}
+        clusters = "".join(
+            f'<li><i class="dot" style="background:{colour}"></i>{text(said)}</li>' for colour, said in drawing.clusters
+        )
+        caption = f"<h3>{text(run['system'])}</h3><p>{text(about)}: {text(drawing.said)}.</p>"
+        legend = f'<ul class="legend">{clusters}</ul>' if len(drawing.clusters) > 1 else ""
+        figures.append(f'<figure class="card"><figcaption>{caption}{legend}</figcaption>{drawing.svg}</figure>')
+    if not figures:
+        return ""
+    roles = "".join(f"<li>{role_swatch(role)}{text(said)}</li>" for role, said in ROLES.items() if role in seen)
+    return (
+        "<p>The nodes that carry one topic, at their places on the identifier ring (clockwise from the top), and the "
+        f'links its events travel on.</p><ul class="legend">{roles}</ul><div class="drawings">{"".join(figures)}</div>'
+    )
+
+
+def _chosen(folder: Path, runs: list[Run], looks: Looks) -> list[tuple[Path, Run]]:
+    """Per system its first run on the workload of fewest nodes; runs without a drawn topic do not count."""
+    found = []
+    for run in runs:
+        path = folder / "simulations" / f"run_id={run['run_id']}"
+        try:
+            stored = read_manifest(path, "simulation").tables
+        except UsageError:
+            continue  # failed, or written elsewhere
+        if stored.get(tables.DRAWN_NODES.name) and tables.DRAWN_LINKS.name in stored:
+            rank = looks.rank((run["system"], run["workload"], extra_label(json.loads(run["parameters"]), None)))
+            found.append((stored.get(tables.NODE_LOAD.name, 0), rank[1], rank, run["seed"], run["run_id"], path, run))
+    found.sort(key=lambda entry: entry[:5])
+    first: dict[str, tuple[Path, Run]] = {}
+    for nodes, workload, _, _, _, path, run in found:
+        if (nodes, workload) == found[0][:2]:
+            first.setdefault(run["system"], (path, run))
+    return list(first.values())

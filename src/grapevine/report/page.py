@@ -1,0 +1,227 @@
+"""`grapevine report`: an experiment as one page of HTML that needs nothing but a browser."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import vl_convert
+
+from grapevine.model import tables
+from grapevine.model.errors import UsageError
+from grapevine.model.manifest import Manifest, read_manifest
+from grapevine.model.store import read_table
+from grapevine.report.figures import Figure, Panel, make_figure, plotted_measures
+from grapevine.report.looks import Looks, natural, swatch
+from grapevine.report.markup import data_block, definition_list, link, policy, text
+from grapevine.report.overlay import overlay_section
+from grapevine.report.values import runs_table, series_tables
+from grapevine.report.words import (
+    count,
+    duration,
+    listed,
+    parameter_name,
+    seed_range,
+    sentence,
+    setting,
+    value_name,
+)
+
+FILE_NAME = "report.html"
+KIND = "experiment"
+Rows = list[dict[str, Any]]
+
+
+def write_page(folder: Path, target: Path | None = None) -> Path:
+    """Write the page of an experiment; by default `report.html` in its folder. Returns the file."""
+    manifest = read_manifest(folder, KIND)
+    target = folder / FILE_NAME if target is None else target
+    if target.is_dir():
+        raise UsageError(f"{target}: is a folder; give the name of a file")
+    page = make_page(folder, manifest, target.absolute().parent)
+    partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            partial.write_text(page, encoding="utf-8")
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written ({error.strerror}); choose another --out") from None
+    return target
+
+
+def make_page(folder: Path, manifest: Manifest, seen_from: Path) -> str:
+    """The page's HTML; its links are relative to the folder that it will lie in."""
+    config = manifest.config
+    stored = {table.name: _rows(folder, table) for table in tables.EXPERIMENT_TABLES}
+    looks = Looks(*(_names(config, stored["runs"], *place) for place in (("systems", "system"), ("workloads", "name"))))
+    plots = config.get("plots") or []
+    figures, measures = [make_figure(plot, stored, looks) for plot in plots], plotted_measures(plots)
+    base = quote(Path(os.path.relpath(folder.absolute(), seen_from)).as_posix())
+    title = config.get("title") or config.get("name") or folder.name
+    sections = [
+        ("figures", "Figures", _figures(figures)),
+        ("overlay", "Overlay", overlay_section(folder, stored["runs"], looks)),
+        ("values", "Values", series_tables(stored["series"], measures, looks)),
+        ("runs", "Runs", runs_table(stored["runs"], stored["metrics"], measures, looks, base)),
+        ("data", "Data", _data(folder, stored, base)),
+    ]
+    shown = [section for section in sections if section[2]]
+    css, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    drawn = any(figure.panels for figure in figures)
+    scripts = [vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"), script] if drawn else [script]
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy(scripts)}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">',
+            f"<title>{text(title)}</title>\n<style>\n{css}</style>\n</head>\n<body>",
+            _header(config, title, [section[:2] for section in shown]),
+            "<main>",
+            _what_was_run(manifest, stored["runs"], looks),
+            *(f'<section id="{name}"><h2>{heading}</h2>{html}</section>' for name, heading, html in shown),
+            "</main>",
+            f"<footer><p>Written by Grapevine from {link(f'{base}/manifest.json', 'the experiment’s folder')}. "
+            "Charts are drawn by Vega, Vega-Lite and Vega-Embed (BSD-3-Clause), which this page carries.</p></footer>",
+            *(f'<script type="module">{part}</script>' for part in scripts),
+            "</body>\n</html>\n",
+        ]
+    )
+
+
+def _rows(folder: Path, table: tables.Table) -> Rows:
+    """A stored table; one that was never written, as when no run finished, is empty."""
+    written = (folder / table.name).is_dir() and any((folder / table.name).glob("*.parquet"))
+    found: Rows = read_table(folder, table).to_pylist() if written else []
+    return found
+
+
+def _names(config: dict[str, Any], runs: Rows, key: str, name: str) -> list[str]:
+    """Systems or workloads, in the order of the description as far as it names them."""
+    described = [entry[name] for entry in config.get(key) or [] if isinstance(entry, dict) and name in entry]
+    present = {run["system" if key == "systems" else "workload"] for run in runs}
+    return [entry for entry in dict.fromkeys(described) if entry in present] + sorted(present - set(described))
+
+
+def _header(config: dict[str, Any], title: str, sections: list[tuple[str, str]]) -> str:
+    source = ["Grapevine experiment", *(str(config[key]) for key in ("paper", "figure") if config.get(key))]
+    if config.get("claims"):
+        source.append(f"claims {listed([str(claim) for claim in config['claims']])}")
+    notes = "".join(f"<p>{text(part)}</p>" for part in str(config.get("notes") or "").split("\n\n") if part.strip())
+    if config.get("quick"):
+        notes += (
+            '<p class="note"><strong>A quick run:</strong> sizes may be smaller than the experiment describes, so '
+            "compare its numbers with a paper’s only with care.</p>"
+        )
+    anchors = "".join(f'<a href="#{name}">{heading}</a>' for name, heading in sections)
+    return (
+        f'<header><p class="eyebrow">{text(" · ".join(source))}</p><h1>{text(title)}</h1>'
+        f'<div class="notes">{notes}</div><nav aria-label="Sections">{anchors}</nav></header>'
+    )
+
+
+def _what_was_run(manifest: Manifest, runs: Rows, looks: Looks) -> str:
+    failed = [run for run in runs if run["status"] != "done"]
+    grid: dict[str, set[str]] = {}
+    for run in runs:
+        for key, value in json.loads(run["parameters"]).items():
+            grid.setdefault(sentence(parameter_name(key)), set()).add(value_name(value))
+    done, seconds = len(runs) - len(failed), sum(run["cpu_s"] or 0.0 for run in runs)
+    facts = [
+        ("Systems", ", ".join(looks.systems)),
+        ("Workloads", ", ".join(looks.workloads)),
+        *((name, " · ".join(sorted(values, key=natural))) for name, values in sorted(grid.items())),
+        ("Seeds", seed_range(run["seed"] for run in runs)),
+        ("Runs", f"{done:,} done" + (f", {len(failed):,} failed" if failed else "")),
+        ("CPU time", duration(seconds) if seconds else ""),
+        ("Code version", manifest.version),
+    ]
+    return (
+        f'<section id="run" aria-label="What was run">{definition_list(facts)}{_failures(failed, len(runs))}</section>'
+    )
+
+
+def _failures(failed: Rows, total: int) -> str:
+    """Which runs failed, by their reasons: one mistake often takes many runs with it."""
+    if not failed:
+        return "" if total else '<p class="note">This experiment has no runs.</p>'
+    reasons: dict[str, list[str]] = {}
+    for run in failed:
+        grid = (setting(key, value) for key, value in json.loads(run["parameters"]).items())
+        name = ", ".join([f"{run['system']} on {run['workload']}", *grid, f"seed {run['seed']}"])
+        reasons.setdefault(run["error"] or "no reason is recorded", []).append(name)
+    items = "".join(
+        f"<li><strong>{text('; '.join(sorted(names, key=natural)))}</strong><span>{text(reason)}</span></li>"
+        for reason, names in sorted(reasons.items())
+    )
+    none = " None finished, so there is nothing to draw." if len(failed) == total else ""
+    head = f"<p><strong>{count(len(failed), 'run')} failed.</strong>{none}</p>"
+    return f'<div class="note bad">{head}<ul>{items}</ul></div>'
+
+
+def _figures(figures: list[Figure]) -> str:
+    if not figures:
+        return ""
+    charts, made = itertools.count(1), []
+    for figure, wide in zip(figures, _widths(figures), strict=True):
+        caption = f"<figcaption><h3>{text(figure.title)}</h3><p>{text(figure.explanation)}</p></figcaption>"
+        start = f'<figure class="card{" wide" if wide else ""}{"" if figure.panels else " empty"}">{caption}'
+        if not figure.panels:
+            made.append(f"{start}</figure>")
+            continue
+        lines = "".join(
+            f"<li>{swatch(line, joined=figure.joined or line.flat)}{text(line.label)}</li>" for line in figure.lines
+        )
+        claims = "".join(f"<li><b>✕ {i}</b>{text(claim)}</li>" for i, claim in enumerate(figure.claims, start=1))
+        panels = "".join(_panel(panel, f"chart-{next(charts)}") for panel in figure.panels)
+        columns = 2 if len(figure.panels) == 4 else min(3, len(figure.panels))
+        made.append(
+            f'{start}<ul class="legend">{lines}</ul>'
+            + (f'<ul class="legend claims">{claims}</ul>' if claims else "")
+            + f'<div class="panels" style="--columns: {columns}">{panels}</div></figure>'
+        )
+    return (
+        '<noscript><p class="note">The charts need JavaScript; the tables below hold the same values.</p></noscript>'
+        f'<div class="figures">{"".join(made)}</div>'
+    )
+
+
+def _widths(figures: list[Figure]) -> list[bool]:
+    """Which figures take a whole row: those of several panels, and one that would be left alone in its row."""
+    wide: list[bool] = []
+    alone = False
+    for figure in figures:
+        several = len(figure.panels) > 1
+        if several and alone:
+            wide[-1] = True
+        alone = not several and not alone
+        wide.append(several)
+    if alone:
+        wide[-1] = True
+    return wide
+
+
+def _panel(panel: Panel, identifier: str) -> str:
+    heading = f"<h4>{text(panel.heading)}</h4>" if panel.heading else ""
+    data = data_block(f"{identifier}-spec", panel.spec)
+    return f'<div class="panel">{heading}<div class="chart" id="{identifier}"></div>{data}</div>'
+
+
+def _data(folder: Path, stored: dict[str, Rows], base: str) -> str:
+    meanings = {table.name: table.meaning for table in tables.EXPERIMENT_TABLES}
+    entries = [(f"{name}/", f"{count(len(rows), 'row')}. {meanings[name]}") for name, rows in stored.items()]
+    entries.append(("simulations/", "The tables of each run."))
+    items = "".join(
+        f"<li>{link(f'{base}/{name}', name)} <span>{text(said.replace('`', ''))}</span></li>"
+        for name, said in entries
+        if (folder / name).is_dir()
+    )
+    return f'<p>Every number here comes from these folders of Parquet files.</p><ul class="folders">{items}</ul>'

@@ -1,0 +1,128 @@
+"""The page in a real browser, driven by its command line: nothing but Chromium is needed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.report.experiments import HOSTILE
+
+NAMES = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge"
+BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason=f"no browser here: none of {', '.join(NAMES)} is installed")
+DARK = "--blink-settings=preferredColorScheme=0"
+DESKTOP = 1280
+
+
+def open_page(page: Path, profile: Path, *options: str) -> tuple[str, list[str]]:
+    """The document after its scripts have run, and what the console said."""
+    assert BROWSER is not None
+    command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+               "--disable-background-networking", f"--user-data-dir={profile}", "--enable-logging=stderr", "--v=0",
+               "--virtual-time-budget=10000", f"--window-size={DESKTOP},900", "--dump-dom", *options,
+               page.as_uri()]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=True)
+    return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+
+
+def with_script(page: Path, target: Path, script: str) -> Path:
+    """A copy that also runs this script, which the original's policy would refuse."""
+    source = re.sub(r'<meta http-equiv="Content-Security-Policy".*?>', "", page.read_text("utf-8"))
+    before, end, after = source.rpartition("</body>")  # the library has texts like it
+    target.write_text(f'{before}<script type="module">{script}</script>{end}{after}', "utf-8")
+    return target
+
+
+@pytest.mark.parametrize("options", [(), (DARK,)], ids=["light", "dark"])
+def test_every_chart_is_drawn_without_a_word_on_the_console(page: Path, tmp_path: Path, options: tuple[str]) -> None:
+    document, console = open_page(page, tmp_path / "profile", *options)
+    assert console == []
+    assert 'data-drawn="yes"' in document
+    charts = re.findall(r'<div class="chart[^"]*"[^>]*>(.*?)<script', document, flags=re.DOTALL)
+    assert len(charts) == page.read_text("utf-8").count('class="chart"') > 8
+    for chart in charts:
+        assert "<svg" in chart
+        assert chart.count("<path") > 5
+    assert HOSTILE not in document
+    assert f'data-widths="{DESKTOP} {DESKTOP}"' in document
+
+
+def test_nothing_hangs_over_the_edge_of_a_phone(page: Path, tmp_path: Path) -> None:
+    # In a frame, because a window is at least 500 pixels wide.
+    script = """
+        const tell = () => {
+          const { drawn, widths } = document.documentElement.dataset;
+          const outside = [...document.querySelectorAll("svg")].filter((svg) => {
+            const box = svg.getBoundingClientRect();
+            return box.left < 0 || box.right > innerWidth;
+          });
+          const charts = document.querySelectorAll(".chart > svg, .chart > * > svg").length;
+          drawn ? parent.postMessage(`${widths} ${outside.length} ${charts}`, "*") : setTimeout(tell, 50);
+        };
+        tell();
+    """
+    with_script(page, tmp_path / "inner.html", script)
+    frame = tmp_path / "frame.html"
+    frame.write_text(
+        '<iframe src="inner.html" width="390" height="844" style="border: 0"></iframe><script>'
+        'addEventListener("message", (told) => { document.body.dataset.told = told.data; });</script>'
+    )
+    document, console = open_page(frame, tmp_path / "profile")
+    assert console == []
+    charts = page.read_text("utf-8").count('class="chart"')
+    assert re.findall('data-told="(.*?)"', document) == [f"390 390 0 {charts}"]
+
+
+def test_the_console_and_the_page_tell_of_a_broken_chart(page: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.html"
+    broken.write_text(page.read_text("utf-8").replace('"mark":{"type":"line"', '"mark":{"type":"lime"', 1), "utf-8")
+    document, console = open_page(broken, tmp_path / "profile")
+    assert len(console) == 1
+    assert document.count(">This chart could not be drawn: ") == 1
+
+
+def test_tables_sort_by_mouse_and_say_so(page: Path, tmp_path: Path) -> None:
+    script = """
+        const table = document.querySelector("table");
+        const column = [...table.tHead.rows[0].cells].findIndex((cell) => cell.textContent === "overhead");
+        const heading = table.tHead.rows[0].cells[column];
+        const seen = () => [...table.tBodies[0].rows].map((row) => parseFloat(row.cells[column].textContent));
+        const record = (name) => document.body.setAttribute(name, `${heading.ariaSort}: ${seen().join(" ")}`);
+        for (const name of ["data-first", "data-second"]) { heading.firstElementChild.click(); record(name); }
+        table.tHead.rows[0].cells[2].firstElementChild.click();
+        document.body.setAttribute("data-last", table.tBodies[0].rows[12].cells[2].textContent);
+        document.body.setAttribute("data-marked", document.querySelectorAll("[aria-sort]").length);
+    """
+    document, console = open_page(with_script(page, tmp_path / "sorted.html", script), tmp_path / "profile")
+    assert console == []
+    first, second = (re.search(rf'data-{name}="(\w+): ([^"]*)"', document) for name in ("first", "second"))
+    assert first is not None and second is not None
+    values = [float(word) for word in first[2].split()]
+    assert len(values) == 13
+    assert (first[1], values) == ("ascending", sorted(values))
+    assert (second[1], [float(word) for word in second[2].split()]) == ("descending", values[::-1])
+    assert 'data-last="–"' in document, "what has no value comes last"
+    assert 'data-marked="1"' in document
+
+
+@pytest.mark.parametrize(("options", "colour"), [((), "rgb(246, 245, 241)"), ((DARK,), "rgb(20, 23, 26)")])
+def test_the_page_follows_the_light(page: Path, tmp_path: Path, options: tuple[str, ...], colour: str) -> None:
+    script = """
+        document.body.dataset.ground = getComputedStyle(document.body).backgroundColor;
+        const line = await new Promise((found) => {
+          const look = () => {
+            const mark = document.querySelector(".chart .mark-line path");
+            mark ? found(mark) : setTimeout(look, 50);
+          };
+          look();
+        });
+        document.body.dataset.stroke = getComputedStyle(line).stroke;
+    """
+    copy = with_script(page, tmp_path / "coloured.html", script)
+    document, _ = open_page(copy, tmp_path / "profile", *options)
+    assert f'data-ground="{colour}"' in document
+    stroke = re.search(r'data-stroke="(rgb[^"]*)"', document)
+    assert stroke is not None
+    assert stroke[1] == ("rgb(86, 180, 233)" if options else "rgb(0, 114, 178)")
