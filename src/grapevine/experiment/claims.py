@@ -236,8 +236,8 @@ def _(evidence: Evidence) -> Finding:
     return met_if(
         right,
         f"gap in overhead {100 * over[0]:.1f} → {100 * over[1]:.1f} points, in hops {hops[0]:.1f} → {hops[1]:.1f}",
-        "overhead does; delay overtakes: at α = 3 subscribers of the one hot topic rank each other by the next hottest topic "
-        "of their bucket, which half of them have, so in the high pattern friends fall into two clusters far apart",
+        "overhead does; delay overtakes: at α = 3 subscribers of the one hot topic rank each other by the next hottest "
+        "topic of their bucket, which half of them have, so in the high pattern friends fall into two clusters far apart",
     )
 
 
@@ -339,8 +339,8 @@ def _(evidence: Evidence) -> Finding:
     return met_if(
         vitis >= 0.98 and vitis >= rvr,
         f"worst moment: {said}",
-        "judged on bursts with backups, where the network doubles within a second: Vitis is below 98 % for the rounds right "
-        "after it; the trace has 2,081 nodes, each played twice; a round is 20 s of it",
+        "judged on bursts with backups, where the network doubles within a second: Vitis is below 98 % for the rounds "
+        "right after it; the trace has 2,081 nodes, each played twice; a round is 20 s of it",
     )
 
 
