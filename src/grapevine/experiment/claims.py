@@ -237,7 +237,7 @@ def _(evidence: Evidence) -> Finding:
         right,
         f"gap in overhead {100 * over[0]:.1f} → {100 * over[1]:.1f} points, in hops {hops[0]:.1f} → {hops[1]:.1f}",
         "overhead does; delay overtakes: at α = 3 subscribers of the one hot topic rank each other by the next hottest "
-        "topic of their bucket, which half of them have, so in the high pattern friends fall into two clusters far apart",
+        "topic of their bucket, which half of them have, so in the high pattern friends fall into two far clusters",
     )
 
 
