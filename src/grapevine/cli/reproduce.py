@@ -42,6 +42,7 @@ def reproduce(
     )
     judged = judge_all(chosen, evidence)
     stored = [_as_dict(item) for item in judged]
+    target.mkdir(parents=True, exist_ok=True)
     (target / "results.json").write_text(json_text.dumps(stored, indent=2, ensure_ascii=False) + "\n")
     if write is not None:
         partial = write.with_suffix(".partial")
@@ -62,7 +63,7 @@ def reproduce(
         )
         made.add_row(item.claim.id, escape(item.claim.claimed), said, f"[{colour}]{item.finding.verdict}[/]")
     out.print(made)
-    out.print(f"\nTables and pages of the experiments: [bold]{escape(str(target))}[/]")
+    out.print(f"\nTables of the experiments: [bold]{escape(str(target))}[/]    A page: grapevine report {target}/NAME")
 
 
 def choose_claims(what: str) -> list[Claim]:

@@ -1,0 +1,44 @@
+"""`grapevine reproduce` and `run`: what they choose, and how they write it down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grapevine.cli.reproduce import as_markdown, choose_claims, gather_evidence
+from grapevine.experiment.claims import CLAIMS, Evidence, judge_all
+from grapevine.model.errors import UsageError
+from grapevine.pipeline.stage import Stage
+from tests.cli.test_cli import run
+
+
+def test_a_paper_a_claim_or_all_may_be_asked_for() -> None:
+    assert [claim.id for claim in choose_claims("v2")] == ["V2"]
+    assert {claim.paper for claim in choose_claims("vitis")} == {"vitis"}
+    assert choose_claims("all") == list(CLAIMS.values())
+    with pytest.raises(UsageError, match=r"'X9': choose all, a paper .* or a claim"):
+        choose_claims("X9")
+
+
+def test_the_table_has_a_row_for_every_claim_and_counts_what_is_met() -> None:
+    text = as_markdown(judge_all(CLAIMS.values(), Evidence({}, {})), quick=True)
+    assert all(f"\n| {name} | " in text for name in CLAIMS)
+    assert "Quick version" in text
+    assert text.endswith(f"0 of {len(CLAIMS)} claims are met.\n")
+
+
+def test_without_traces_a_claim_says_what_it_lacks(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRAPEVINE_DATA", str(tmp_path / "nowhere"))
+    evidence = gather_evidence(choose_claims("V12"), tmp_path / "out", quick=True, stage=stage)
+    assert "set GRAPEVINE_DATA" in evidence.absent["vitis_fig11"]
+
+
+def test_a_dry_run_lists_the_runs_and_makes_nothing(tmp_path: Path) -> None:
+    file = Path(__file__).parents[2] / "experiments" / "quickstart.toml"
+    done = run("run", str(file), "--dry", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.count("vitis ") == 18
+    assert list(tmp_path.iterdir()) == []
