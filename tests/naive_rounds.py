@@ -37,6 +37,7 @@ class Node:
     id: int
     topics: set[int]
     alive: bool = False
+    settles: int = 0  # the round from which others may use it on the ring
     links: list[Entry | None] = field(default_factory=list)  # by slot; slots beyond the end are free
     cache: list[Entry] = field(default_factory=list)  # in descending freshness
     backups: list[int | None] = field(default_factory=list)  # the next on the ring: clockwise, then counter-clockwise
@@ -60,10 +61,11 @@ class NaiveNetwork:
         seed: int,
         sample_size: int,
         ring_backups: int = 0,
+        settle_rounds: int = 0,
         degree_bound: int | None = None,
     ) -> None:
         self.seed, self.sample_size, self.ring_backups, self.now = seed, sample_size, ring_backups, 0
-        self.degree_bound = degree_bound
+        self.degree_bound, self.settle_rounds = degree_bound, settle_rounds
         self.nodes = [Node(number, id, mine) for number, (id, mine) in enumerate(zip(ids, topics, strict=True))]
         equal, top = min(rates) == max(rates), max(rates)
         self.weights = [1 if equal else round(rate / top * 2**40) for rate in rates]
@@ -90,7 +92,7 @@ class NaiveNetwork:
                 if other != place and other not in known:
                     known.append(other)
             self.nodes[number].cache = [(numbers[other], self.now) for other in known]
-            self.nodes[number].alive = True
+            self.nodes[number].alive, self.nodes[number].settles = True, self.now
 
     def join(self, numbers: Sequence[int]) -> None:
         """Each starts with a random online node and what that one knows; and near its place on the ring, looked up."""
@@ -105,7 +107,7 @@ class NaiveNetwork:
                 nearest = [q for q in path if self.nodes[q].alive][-1]
                 self.nodes[number].backups = [*self.nodes[nearest].backups[:-1], nearest]
         for number in numbers:
-            self.nodes[number].alive = True
+            self.nodes[number].alive, self.nodes[number].settles = True, self.now + self.settle_rounds
 
     def say_goodbye(self, numbers: Sequence[int]) -> None:
         for p in self.nodes:
@@ -166,11 +168,14 @@ class NaiveNetwork:
             p.links = [(link[0], self.now) if link and self.nodes[link[0]].alive else link for link in table]
 
     def ring_links(self, p: Node, answering: list[int]) -> tuple[list[int | None], list[int | None]]:
-        """Successor and predecessor among those that answer (Algorithm 4, lines 2-7), and backups for them."""
-        after = sorted(answering, key=lambda q: (self.nodes[q].id - p.id) % WORD)
-        before = after[::-1]
-        backups = padded(after, self.ring_backups) + padded(before, self.ring_backups)
-        return padded(after[:1] + before[: len(after) - 1], 2), backups
+        """Successor and predecessor among the settled that answer (Algorithm 4, lines 2-7); backups among all."""
+        around = sorted(answering, key=lambda q: (self.nodes[q].id - p.id) % WORD)
+        backups = padded(around, self.ring_backups) + padded(around[::-1], self.ring_backups)
+        settled = [q for q in around if self.settled(q)]
+        return padded(settled[:1] + settled[::-1][: len(settled) - 1], 2), backups
+
+    def settled(self, number: int) -> bool:
+        return self.nodes[number].settles <= self.now
 
     def gather(self, p: Node, met: list[int], oldest: int) -> dict[int, int]:
         """All that p learns of in this round, and when anybody last heard from each; not p, nor the long silent."""
@@ -236,8 +241,8 @@ class NaiveNetwork:
         path = [number]
         while True:
             known = [path[-1], *(link[0] for link in self.nodes[path[-1]].links if link and link[1] >= fresh)]
-            nearest = min(known, key=lambda q: distance(self.nodes[q].id, key))
-            if nearest == path[-1]:
+            nearest = min(filter(self.settled, known), key=lambda q: distance(self.nodes[q].id, key), default=None)
+            if nearest is None or nearest == path[-1]:
                 return path
             path.append(nearest)
 

@@ -21,7 +21,9 @@ def views_of(links: Mapping[int, Sequence[int]], node_count: int, dead: Sequence
     alive[list(dead)] = False
     nothing = np.empty((node_count, 0), np.int32)
     starts = np.arange(node_count + 1, dtype=np.int64) * width
-    return Views(starts, table.ravel(), np.zeros(table.size, np.int32), nothing, nothing, nothing, alive)
+    return Views(
+        starts, table.ravel(), np.zeros(table.size, np.int32), nothing, nothing, nothing, alive, np.ones_like(alive)
+    )
 
 
 def both_ways(links: Mapping[int, Sequence[int]], node_count: int) -> tuple[csr.Starts, csr.Columns]:

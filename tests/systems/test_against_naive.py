@@ -37,11 +37,20 @@ CASES = {
     "vitis": Case("vitis", {}, naive_rounds.vitis(15, 3)),
     "vitis with small tables": Case(
         "vitis",
-        {"table_size": 5, "ring_and_long_links": 4, "gateway_reach": 3, "sample_size": 12, "ring_backups": 1},
+        {
+            "table_size": 5,
+            "ring_and_long_links": 4,
+            "gateway_reach": 3,
+            "sample_size": 12,
+            "ring_backups": 1,
+            "settle_rounds": 3,
+        },
         naive_rounds.vitis(5, 4),
     ),
     "vitis without long links or backups": Case(
-        "vitis", {"ring_and_long_links": 2, "ring_backups": 0, "max_age": 10}, naive_rounds.vitis(15, 2)
+        "vitis",
+        {"ring_and_long_links": 2, "ring_backups": 0, "settle_rounds": 0, "max_age": 10},
+        naive_rounds.vitis(15, 2),
     ),
     "rvr": Case("rvr", {}, naive_rounds.rvr(15)),
     "rvr with small tables": Case(
@@ -86,10 +95,12 @@ class Fast:
         self.system_type = SYSTEMS[case.system]
         self.config = self.system_type.config_type(**case.parameters)
         self.ring_backups: int = getattr(self.config, "ring_backups", 0)
+        self.settle_rounds: int = getattr(self.config, "settle_rounds", 0)
         self.network = Network(
             workload,
             sample_size=self.config.sample_size,
             ring_backups=self.ring_backups,
+            settle_rounds=self.settle_rounds,
             seed=seed,
             threads=threads,
         )
@@ -186,6 +197,7 @@ class Pair:
             seed=seed,
             sample_size=self.fast.config.sample_size,
             ring_backups=self.fast.ring_backups,
+            settle_rounds=self.fast.settle_rounds,
             degree_bound=self.fast.network.degree_bound,
         )
 

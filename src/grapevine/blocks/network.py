@@ -31,7 +31,14 @@ class Network:
     """Arrays over nodes, and the steps of a round."""
 
     def __init__(
-        self, workload: Workload, *, sample_size: int, ring_backups: int = 0, seed: int, threads: int = 1
+        self,
+        workload: Workload,
+        *,
+        sample_size: int,
+        ring_backups: int = 0,
+        settle_rounds: int = 0,
+        seed: int,
+        threads: int = 1,
     ) -> None:
         self.seed, self.now, self.threads = seed, 0, threads
         self.ids, self.topic_ids = workload.node_ids, workload.topic_ids
@@ -39,6 +46,8 @@ class Network:
         self.rates = workload.rates if workload.rates.any() else np.ones(workload.topic_count)
         self.alive = np.zeros(workload.node_count, np.bool_)
         self.joined = np.zeros(workload.node_count, np.int32)  # the round of the last join
+        self.settle_rounds = settle_rounds
+        self._settles = np.zeros(workload.node_count, np.int32)  # the round in which a newcomer becomes settled
         self.set_interests(workload.node_topics)
         self._cache = [np.full((self.size, sample_size), NOBODY, np.int32) for _ in range(2)]
         self._cache_heard = [np.zeros((self.size, sample_size), np.int32) for _ in range(2)]
@@ -71,6 +80,11 @@ class Network:
         self._neighbours = None
 
     @property
+    def settled(self) -> NDArray[np.bool_]:
+        """Who may be a ring link of others and take part in lookups; all who were there from the start."""
+        return self._settles <= self.now
+
+    @property
     def views(self) -> Views:
         """The state as kernels read it."""
         return Views(
@@ -81,6 +95,7 @@ class Network:
             self._cache_heard[0],
             self._backups[0],
             self.alive,
+            self.settled,
         )
 
     def in_chunks(self, work: Callable[[int, int], object], count: int | None = None) -> None:
@@ -132,7 +147,7 @@ class Network:
     def open_at_once(self, nodes: Columns) -> None:
         """Let these nodes start together, each knowing random others of them (a bootstrap node hands them out)."""
         self.alive[nodes] = True
-        self.joined[nodes] = self.now
+        self.joined[nodes] = self._settles[nodes] = self.now
         cache = np.full((len(nodes), self._cache[0].shape[1]), NOBODY, np.int32)
         sampling.meet_at_random(self.seed, BOOTSTRAP, len(nodes), cache)
         self._cache[0][nodes] = np.where(cache == NOBODY, NOBODY, nodes[cache])
@@ -151,6 +166,7 @@ class Network:
         _bootstrap(self.seed, self.now, nodes, online, self.ids, self.views)
         self.alive[nodes] = True
         self.joined[nodes] = self.now
+        self._settles[nodes] = self.now + self.settle_rounds
 
     def say_goodbye(self, nodes: Columns) -> None:
         """The nodes tell their neighbours that they leave; these drop their links at once."""

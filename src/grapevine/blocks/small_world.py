@@ -7,6 +7,9 @@ per node and slot, so a slot converges to the node nearest to its target instead
 
 A node asks its ring neighbours every round whether they are there. It may also remember backups for them, the next few
 in both directions (Chord's successor list). Backups are no links: they carry nothing, and cost a ping a round.
+
+A newcomer may have to settle first: it is remembered as a backup and gathers its own links at once, but nobody takes it
+as a ring link and no lookup passes it or ends at it. Its ring is right by the time that others depend on it.
 """
 
 from __future__ import annotations
@@ -31,15 +34,16 @@ Ids = NDArray[np.uint64]
 
 
 @njit
-def choose_ring(p: int, ids: Ids, alive: NDArray[np.bool_], pool: Candidates, picks: Columns) -> None:
-    """Successor and predecessor: the nearest that answer, clockwise and counter-clockwise (Algorithm 4, lines 2-7).
+def choose_ring(p: int, ids: Ids, views: Views, pool: Candidates, picks: Columns) -> None:
+    """Successor and predecessor: the nearest settled nodes that answer, clockwise and counter-clockwise (Algorithm 4,
+    lines 2-7).
 
     Picks are positions in the pool. A single candidate is the successor, and there is no predecessor.
     """
     after, before = NOBODY, NOBODY
     least_after, least_before = np.uint64(0), np.uint64(0)
     for at in range(pool.size[0]):
-        if not alive[pool.nodes[at]]:
+        if not (views.alive[pool.nodes[at]] and views.settled[pool.nodes[at]]):
             continue
         steps = clockwise(ids[p], ids[pool.nodes[at]])
         if after == NOBODY or steps < least_after:
@@ -64,29 +68,23 @@ def gather_backups(p: int, now: int, views: Views, contacts: Contacts, into: Can
 
 
 @njit
-def keep_backups(
-    p: int, ids: Ids, alive: NDArray[np.bool_], pool: Candidates, picks: Columns, backups: Columns
-) -> None:
-    """The nearest candidates that answer, half of them clockwise and half counter-clockwise.
-
-    The first of each half are the ring links, so this does what `choose_ring` does, too.
-    """
+def keep_backups(p: int, ids: Ids, alive: NDArray[np.bool_], pool: Candidates, backups: Columns) -> None:
+    """The nearest candidates that answer, half of them clockwise and half counter-clockwise."""
     half = len(backups) // 2
     steps, nearest = np.empty(pool.size[0], np.uint64), np.empty(half, np.int32)
     for at in range(len(steps)):
         q = pool.nodes[at]
         steps[at] = clockwise(ids[p], ids[q]) if alive[q] else _FARTHEST
-    picks[SUCCESSOR] = _smallest(steps, pool.nodes, nearest, backups[:half])
+    _smallest(steps, pool.nodes, nearest, backups[:half])
     for at in range(len(steps)):
         if steps[at] != _FARTHEST:
             steps[at] = clockwise(steps[at], np.uint64(0))
-    before = _smallest(steps, pool.nodes, nearest, backups[half:])
-    picks[PREDECESSOR] = before if before != picks[SUCCESSOR] else NOBODY
+    _smallest(steps, pool.nodes, nearest, backups[half:])
 
 
 @njit
-def _smallest(steps: NDArray[np.uint64], nodes: Columns, nearest: Columns, out: Columns) -> int:
-    """The nodes of the smallest steps in ascending order; `nearest` is room for their positions. Returns the first."""
+def _smallest(steps: NDArray[np.uint64], nodes: Columns, nearest: Columns, out: Columns) -> None:
+    """The nodes of the smallest steps in ascending order; `nearest` is room for their positions."""
     size, limit = 0, _FARTHEST
     for position in range(len(steps)):
         if steps[position] >= limit:
@@ -102,7 +100,6 @@ def _smallest(steps: NDArray[np.uint64], nodes: Columns, nearest: Columns, out: 
             limit = steps[nearest[size - 1]]
     for i in range(len(out)):
         out[i] = nodes[nearest[i]] if i < size else NOBODY
-    return int(nearest[0]) if size > 0 else NOBODY
 
 
 @njit
@@ -114,9 +111,8 @@ def fill_ring(
     end = pool.size[0]
     if views.backups.shape[1] > 0:
         gather_backups(p, now, views, contacts, pool)
-        keep_backups(p, ids, views.alive, pool, picks, backups)
-    else:
-        choose_ring(p, ids, views.alive, pool, picks)
+        keep_backups(p, ids, views.alive, pool, backups)
+    choose_ring(p, ids, views, pool, picks)
     pool.size[0] = end
 
 
@@ -157,13 +153,14 @@ def choose_long(seed: int, p: int, ids: Ids, pool: Candidates, slots: tuple[int,
 def next_hop(p: int, key: np.uint64, fresh: int, ids: Ids, views: Views) -> int:
     """Greedy lookup over p's own table: the link nearest to the key, if it is nearer than p; otherwise NOBODY.
 
-    Links last heard before the round `fresh` are suspects and not used. The distance falls at every step, so a lookup
+    Links last heard before the round `fresh` are suspects and not used, nor are newcomers that have not settled; such a
+    newcomer itself passes every lookup on. After that the distance falls at every step, so a lookup
     cannot loop and all lookups of one key form a tree.
     """
-    best, least = NOBODY, ring_distance(ids[p], key)
+    best, least = NOBODY, ring_distance(ids[p], key) if views.settled[p] else _FARTHEST
     for at in range(views.starts[p], views.starts[p + 1]):
         q = views.links[at]
-        if q != NOBODY and views.heard[at] >= fresh:
+        if q != NOBODY and views.heard[at] >= fresh and views.settled[q]:
             away = ring_distance(ids[q], key)
             if away < least:
                 best, least = int(q), away

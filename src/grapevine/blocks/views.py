@@ -28,6 +28,7 @@ class Views(NamedTuple):
     cache_heard: NDArray[np.int32]
     backups: NDArray[np.int32]  # [node, place]: the nearest nodes known on the ring, after it and before it
     alive: NDArray[np.bool_]
+    settled: NDArray[np.bool_]  # long enough here to be a ring link of others and to take part in lookups
 
 
 @njit

@@ -53,6 +53,7 @@ class Rounds:
             workload,
             sample_size=config.sample_size,
             ring_backups=getattr(config, "ring_backups", 0),
+            settle_rounds=getattr(config, "settle_rounds", 0),
             seed=seed,
             threads=threads,
         )
@@ -187,14 +188,17 @@ class Rounds:
         )
 
     def ring_correctness(self) -> float | None:
-        """The share of online nodes with their true ring neighbours; None for systems without a ring."""
+        """The share of settled nodes with their true ring neighbours; None for systems without a ring."""
         if not self.system.ring_slots:
             return None
         views = self.network.views
         rows = views.starts[:-1]
-        return ring_correctness(
-            self.network.ids, self.network.alive, views.links[rows + SUCCESSOR], views.links[rows + PREDECESSOR]
+        there, after, before = (
+            views.alive & views.settled,
+            views.links[rows + SUCCESSOR],
+            views.links[rows + PREDECESSOR],
         )
+        return ring_correctness(self.network.ids, there, after, before)
 
     def mean_utility(self, *, nodes: int = 1_000) -> float | None:
         """The mean of Eq. 1 over the links of the first so many nodes."""

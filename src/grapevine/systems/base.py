@@ -45,6 +45,13 @@ class RingConfig(GossipConfig):
         low=0,
         high=100,
     )
+    settle_rounds: int = parameter(
+        10,
+        "rounds after its join before a newcomer is a ring link of others and takes part in lookups; 0: none",
+        source="ours: the time after which Vitis §IV-F counts a node (docs/papers.md#ring)",
+        low=0,
+        high=10_000,
+    )
 
 
 class System(ABC):
