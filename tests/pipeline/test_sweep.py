@@ -20,7 +20,7 @@ from grapevine.metrics.traffic import summarise_events
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
 from grapevine.model.store import read_table
-from grapevine.pipeline.measure import series_rows
+from grapevine.pipeline.measure import round_metrics, series_rows
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.sweep import sweep
 from grapevine.pipeline.topic_graphs import topic_graphs
@@ -141,6 +141,18 @@ def test_distributions_sum_to_one_and_progress_follows_the_crowd(done: Path) -> 
     assert all(total == pytest.approx(1) for total in shares.values())
     online = [r for r in read_table(done, tables.PROGRESS).to_pylist() if r["metric"] == "online"]
     assert [(row["round"], row["mean"]) for row in online] == [(4, 25.0), (8, 50.0), (12, 50.0)]
+
+
+def test_the_worst_moment_of_a_crowd_is_that_of_the_rounds_after_most_came(stage: Stage) -> None:
+    online = {1: 90, 2: 40, 3: 40, 4: 80, 5: 85, 24: 85, 25: 85}
+    hit = {1: 1.0, 2: 0.5, 3: 0.6, 4: 0.9, 5: 0.8, 24: 0.85, 25: 0.7}  # the crowd comes in round 4 and is over after 24
+    rows = [(run, r, online[r], hit[r]) for run in ("a", "b") for r in online]
+    shrinking = [("c", r, 10 - r, hit[r]) for r in (1, 2, 3)]
+    frame = stage.spark.createDataFrame(rows + shrinking, "run_id string, round int, online int, hit_ratio double")
+    found = {(row.run_id, row.metric): row.value for row in round_metrics(frame).collect()}
+    assert found["a", "hit_ratio_min"] == 0.5
+    assert found["a", "hit_ratio_min_crowd"] == found["b", "hit_ratio_min_crowd"] == 0.8
+    assert found["c", "hit_ratio_min_crowd"] is None
 
 
 def test_an_interrupted_sweep_is_resumed_to_the_same_tables(

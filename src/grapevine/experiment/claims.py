@@ -321,26 +321,27 @@ def _(evidence: Evidence) -> Finding:
     "vitis_fig12",
 )
 def _(evidence: Evidence) -> Finding:
-    worst = {
-        (workload, system, backups): evidence.value(
-            "vitis_fig12", "hit_ratio_min", system, workload, ring_backups=backups
+    def pair(metric: str, workload: str, backups: int, settle: int) -> tuple[float, float]:
+        vitis, rvr = (
+            evidence.value("vitis_fig12", metric, system, workload, ring_backups=backups, settle_rounds=settle)
+            for system in ("vitis", "rvr")
         )
-        for workload in ("bursts", "spread")
-        for system in ("vitis", "rvr")
-        for backups in (0, 4)
-    }
-    vitis, rvr = worst["bursts", "vitis", 4], worst["bursts", "rvr", 4]
-    said = "; ".join(
-        f"{workload} {'with' if backups else 'without'} backups: Vitis {percent(worst[workload, 'vitis', backups])}, "
-        f"RVR {percent(worst[workload, 'rvr', backups])}"
-        for workload in ("bursts", "spread")
-        for backups in (4, 0)
-    )
+        return vitis, rvr
+
+    def said(pair: tuple[float, float]) -> str:
+        return f"Vitis {percent(pair[0])}, RVR {percent(pair[1])}"
+
+    crowd = "hit_ratio_min_crowd"
+    vitis, rvr = pair(crowd, "bursts", 4, 10)
     return met_if(
         vitis >= 0.98 and vitis >= rvr,
-        f"worst moment: {said}",
-        "judged on bursts with backups, where the network doubles within a second: Vitis is below 98 % for the rounds "
-        "right after it; the trace has 2,081 nodes, each played twice; a round is 20 s of it",
+        f"worst round of the crowd, bursts: as printed {said(pair(crowd, 'bursts', 0, 0))}; with ring backups "
+        f"{said(pair(crowd, 'bursts', 4, 0))}; with backups and settling {said((vitis, rvr))}; spread "
+        f"{said(pair(crowd, 'spread', 4, 10))}",
+        "judged on bursts, where the network doubles within a second, with backups and settling, our deviations: they "
+        "lift Vitis above 98 % and RVR even more; with backups alone the paper's order and its RVR are seen. The "
+        "blackout before the crowd, in whose round half of the nodes vanish, is worse: "
+        f"{said(pair('hit_ratio_min', 'bursts', 4, 10))}",
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from scipy.stats import t as student
 
@@ -21,12 +21,13 @@ from grapevine.experiment.description import Experiment
 from grapevine.experiment.plan import RunPlan
 from grapevine.model import tables
 from grapevine.model.manifest import Manifest, read_manifest
-from grapevine.model.store import write_table
+from grapevine.model.store import read_table, write_table
 from grapevine.pipeline.stage import Stage, spark_schema
 
 _GROUP = "system", "workload", "parameters"
 _FROM_MANIFEST = "lookup_hops", "utility", "ring", "wall_s", "cpu_s"  # what no table holds
 _DEGREES = 15, 200  # Vitis Fig. 11 asks for the shares above these
+_CROWD_ROUNDS = 20  # twice the time after which a newcomer counts (Vitis §IV-E)
 
 
 def measure(
@@ -133,11 +134,12 @@ def _ratio(part: Column, whole: Column) -> Column:
     return F.when(whole != 0, part / whole)
 
 
-def _long(frame: DataFrame) -> DataFrame:
-    """One row per run and metric from one column per metric."""
-    names = [name for name in frame.columns if name != "run_id"]
+def _long(frame: DataFrame, *keys: str) -> DataFrame:
+    """One row per key (default: the run) and metric from one column per metric."""
+    keys = keys or ("run_id",)
+    names = [name for name in frame.columns if name not in keys]
     pairs = F.array(*(F.struct(F.lit(n).alias("metric"), F.col(n).cast("double").alias("value")) for n in names))
-    return frame.select("run_id", F.explode(pairs).alias("pair")).select("run_id", "pair.metric", "pair.value")
+    return frame.select(*keys, F.explode(pairs).alias("pair")).select(*keys, "pair.metric", "pair.value")
 
 
 def traffic_metrics(events: DataFrame) -> DataFrame:
@@ -187,16 +189,27 @@ def topic_metrics(topics: DataFrame) -> DataFrame:
 
 
 def round_metrics(rounds: DataFrame) -> DataFrame:
-    """The worst moment of a run."""
-    return _long(rounds.groupBy("run_id").agg(F.min("hit_ratio").alias("hit_ratio_min")))
+    """The worst moment of a run, and the worst of its flash crowd: of the rounds after the network grew most."""
+    growth = F.col("online") - F.lag("online").over(Window.partitionBy("run_id").orderBy("round"))
+    grown = rounds.select("run_id", "round", "hit_ratio", growth.alias("growth"))
+    first = F.max(F.struct("growth", (-F.col("round")).alias("minus_round"))).alias("most")  # the first of equals
+    crowd = grown.groupBy("run_id").agg(first)
+    since = F.col("round") + F.col("most.minus_round")
+    in_crowd = (F.col("most.growth") > 0) & since.between(0, _CROWD_ROUNDS)
+    return _long(
+        grown.join(crowd, "run_id")
+        .groupBy("run_id")
+        .agg(
+            F.min("hit_ratio").alias("hit_ratio_min"),
+            F.min(F.when(in_crowd, F.col("hit_ratio"))).alias("hit_ratio_min_crowd"),
+        )
+    )
 
 
 def progress_rows(rounds: DataFrame) -> DataFrame:
     """One row per run, round and metric."""
-    names = "online", "ring", "hit_ratio", "overhead", "hops"
-    pairs = F.array(*(F.struct(F.lit(n).alias("metric"), F.col(n).cast("double").alias("value")) for n in names))
-    long = rounds.select("run_id", "round", F.explode(pairs).alias("pair"))
-    return long.select("run_id", "round", "pair.metric", "pair.value").where(F.col("value").isNotNull())
+    shown = rounds.select("run_id", "round", "online", "ring", "hit_ratio", "overhead", "hops")
+    return _long(shown, "run_id", "round").where(F.col("value").isNotNull())
 
 
 def over_seeds(rows: DataFrame, *group: str) -> DataFrame:
@@ -235,7 +248,5 @@ def distributions(nodes: DataFrame) -> DataFrame:
 
 def series_rows(folder: Path) -> list[dict[str, Any]]:
     """The series of a measured experiment, with its parameters as a dict."""
-    from grapevine.model.store import read_table
-
     rows: list[dict[str, Any]] = read_table(folder, tables.SERIES).to_pylist()
     return [row | {"parameters": json.loads(row["parameters"])} for row in rows]

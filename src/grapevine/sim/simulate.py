@@ -31,7 +31,7 @@ Progress = Callable[[dict[str, Any]], None]
 class RunConfig(Config):
     """How long to run and what to measure."""
 
-    rounds: int = parameter(160, "gossip rounds", source="ours: the ring of 10,000 nodes is exact after 80", low=1)
+    rounds: int = parameter(160, "gossip rounds", source="ours: the ring of 10,000 nodes is exact long before", low=1)
     measure_every: int = parameter(10, "rounds between two measurements of a sample of topics", source="ours", low=1)
     measure_from: int = parameter(0, "the first round that is measured on the way", source="ours", low=0)
     measure_topics: int = parameter(50, "topics in such a sample; 0: measure at the end only", source="ours", low=0)
