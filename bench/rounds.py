@@ -23,6 +23,7 @@ from grapevine.kernels.jit import njit
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import RunConfig, make_config
 from grapevine.synthetic import generate
+from grapevine.systems.base import GossipSystem
 
 
 class Spent(NamedTuple):
@@ -80,6 +81,7 @@ def phases(nodes: int, rounds: int = 20) -> None:
     """The share of peer sampling and view exchange in a round, and what a score costs."""
     engine = Rounds("vitis", workload_of(nodes), make_config("vitis", {}), seed=1)
     engine.step()
+    assert isinstance(engine.system, GossipSystem)
     sampling = exchange = 0.0
     for _ in range(rounds):
         engine.network.now += 1

@@ -16,6 +16,7 @@ from grapevine.blocks.views import NOBODY
 from grapevine.model.workload import Workload
 from grapevine.sim.dissemination import EVENT_FIELDS, Medium, disseminate
 from grapevine.systems import SYSTEMS, System
+from grapevine.systems.base import GossipConfig
 from grapevine.systems.vitis import MOST_ELECTION_ROUNDS, Vitis
 from tests import naive_rounds
 from tests.naive_rounds import Entry, NaiveNetwork, Proposal, Select
@@ -93,7 +94,9 @@ class Fast:
 
     def __init__(self, workload: Workload, case: Case, *, seed: int, threads: int = 1) -> None:
         self.system_type = SYSTEMS[case.system]
-        self.config = self.system_type.config_type(**case.parameters)
+        config = self.system_type.config_type(**case.parameters)
+        assert isinstance(config, GossipConfig)
+        self.config = config
         self.ring_backups: int = getattr(self.config, "ring_backups", 0)
         self.settle_rounds: int = getattr(self.config, "settle_rounds", 0)
         self.network = Network(
@@ -107,8 +110,7 @@ class Fast:
         self.system: System = self.system_type(self.config, self.network)
 
     def round(self) -> None:
-        self.network.sample()
-        self.system.exchange()
+        self.system.round()
 
     def settle(self) -> int:
         topics = len(self.network.topic_ids)
@@ -162,6 +164,7 @@ class Fast:
             network.topic_nodes.columns,
             delivery.gateways,
             delivery.floods,
+            delivery.trees,
             links.starts,
             links.columns,
             network.views,

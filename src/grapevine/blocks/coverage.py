@@ -1,27 +1,253 @@
-"""Coverage: choose neighbours so that each of a node's topics is shared with at least K of them (SpiderCast's idea)."""
+"""Coverage: choose neighbours so that each of a node's topics is shared with at least K of them (SpiderCast §2).
+
+The rules work on `need`, one number per topic, zero between calls. `lay_need` writes, for a node and its neighbours,
+how many more neighbours each of the node's topics needs: K minus the neighbours that have it. Topics of neighbours that
+the node does not want come out negative, so what is positive is wanted and uncovered, and among a neighbour's topics
+what is zero is wanted and covered exactly K times.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks.candidates import Candidates
 from grapevine.blocks.profiles import Profiles
-from grapevine.blocks.views import NOBODY
-from grapevine.kernels.csr import Columns
+from grapevine.blocks.views import MEMBERSHIP, NOBODY
+from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
-from grapevine.kernels.rng import absorb
+from grapevine.kernels.overlap import common
+from grapevine.kernels.rng import absorb, below, stream, unit
+
+Need = NDArray[np.int64]
 
 _33 = np.uint64(33)
+_TAKEN = np.int32(-(2**30))  # a gain that no node can make up for
+
+
+class Membership(NamedTuple):
+    """Whom nodes know (§2.2): the online nodes, by topic; each node knows each other one with probability `share`."""
+
+    seed: int
+    share: float
+    alive: NDArray[np.bool_]
+    online: Columns
+    topic_starts: Starts
+    topic_nodes: Columns
+
+
+class Gains(NamedTuple):
+    """Scratch of a search for the next neighbour: gain per node (zero between calls), and the nodes that have one."""
+
+    gain: Columns
+    touched: Columns
 
 
 @njit
-def gain(other: int, profiles: Profiles, need: NDArray[np.int64]) -> int:
-    """Topics that this neighbour would serve among those that still need one."""
+def lay_need(p: int, k: int, neighbours: Columns, profiles: Profiles, need: Need) -> None:
+    """What p needs when these are its neighbours (NOBODY: a free slot)."""
+    for topic in profiles.topics[profiles.starts[p] : profiles.starts[p + 1]]:
+        need[topic] += k
+    for q in neighbours:
+        if q != NOBODY:
+            for topic in profiles.topics[profiles.starts[q] : profiles.starts[q + 1]]:
+                need[topic] -= 1
+
+
+@njit
+def clear_need(p: int, neighbours: Columns, profiles: Profiles, need: Need) -> None:
+    """Undo `lay_need`."""
+    reset(p, profiles, need)
+    for q in neighbours:
+        if q != NOBODY:
+            reset(q, profiles, need)
+
+
+@njit
+def reset(row: int, profiles: Profiles, need: Need) -> None:
+    """Zero for the topics of one node."""
+    for topic in profiles.topics[profiles.starts[row] : profiles.starts[row + 1]]:
+        need[topic] = 0
+
+
+@njit
+def gain(other: int, profiles: Profiles, need: Need) -> int:
+    """Topics that this node would serve among those that still need one."""
     count = 0
     for at in range(np.uint64(profiles.starts[other]), np.uint64(profiles.starts[other + 1])):
         count += need[np.uint32(profiles.topics[at])] > 0
     return count
+
+
+@njit
+def uncovered(p: int, profiles: Profiles, need: Need) -> int:
+    """CALCKUNCOVERED (Fig. 3): the topics of p that fewer than K neighbours have."""
+    return gain(p, profiles, need)
+
+
+@njit
+def loss(neighbour: int, profiles: Profiles, need: Need) -> int:
+    """Topics that would become uncovered without this neighbour."""
+    count = 0
+    for at in range(np.uint64(profiles.starts[neighbour]), np.uint64(profiles.starts[neighbour + 1])):
+        count += need[np.uint32(profiles.topics[at])] == 0
+    return count
+
+
+@njit
+def knows(p: int, q: int, members: Membership) -> bool:
+    """Whether q is online and in p's interest view, which is drawn once (§3.7)."""
+    if not members.alive[q]:
+        return False
+    return members.share >= 1.0 or unit(absorb(stream(members.seed, MEMBERSHIP, p), q)) < members.share
+
+
+@njit
+def count_gains(p: int, taken: Columns, profiles: Profiles, members: Membership, need: Need, scratch: Gains) -> int:
+    """The gain of every node that has one, by walking the subscribers of each topic in need; returns how many.
+
+    So a search costs the subscribers of the uncovered topics, not the size of the network times that of the profiles.
+    """
+    shared, touched = scratch.gain, scratch.touched
+    shared[p] = _TAKEN
+    for q in taken:
+        if q != NOBODY:
+            shared[q] = _TAKEN
+    found = 0
+    for topic in profiles.topics[profiles.starts[p] : profiles.starts[p + 1]]:
+        if need[topic] > 0:
+            for at in range(members.topic_starts[topic], members.topic_starts[topic + 1]):
+                q = members.topic_nodes[at]
+                if shared[q] == 0:
+                    touched[found] = q
+                    found += 1
+                shared[q] += 1
+    return found
+
+
+@njit
+def clear_gains(p: int, taken: Columns, found: int, scratch: Gains) -> None:
+    """Undo `count_gains`."""
+    scratch.gain[p] = 0
+    for q in taken:
+        if q != NOBODY:
+            scratch.gain[q] = 0
+    for q in scratch.touched[:found]:
+        scratch.gain[q] = 0
+
+
+@njit
+def next_greedy(
+    p: int,
+    ties: np.uint64,
+    taken: Columns,
+    profiles: Profiles,
+    members: Membership,
+    need: Need,
+    scratch: Gains,
+) -> int:
+    """NEXTGREEDYCOVERAGENODE (Fig. 5): who serves most of the uncovered topics; the hash decides ties.
+
+    NOBODY when no known node, except those `taken`, serves any.
+    """
+    found = count_gains(p, taken, profiles, members, need, scratch)
+    best, most, tie = NOBODY, np.int32(0), np.uint64(0)
+    for q in scratch.touched[:found]:
+        gained = scratch.gain[q]
+        if gained < most or not knows(p, q, members):
+            continue
+        hashed = absorb(ties, q)
+        if gained > most or hashed > tie:
+            best, most, tie = int(q), gained, hashed
+    clear_gains(p, taken, found, scratch)
+    return best
+
+
+@njit
+def next_random(
+    p: int,
+    bits: np.uint64,
+    taken: Columns,
+    profiles: Profiles,
+    members: Membership,
+    need: Need,
+    scratch: Gains,
+) -> int:
+    """NEXTRANDOMCOVERAGENODE (Fig. 5): any known node that serves an uncovered topic, with equal chance."""
+    found = count_gains(p, taken, profiles, members, need, scratch)
+    able = 0
+    for q in scratch.touched[:found]:
+        able += knows(p, q, members)
+    chosen, skip = NOBODY, below(bits, able) if able > 0 else 0
+    for q in scratch.touched[:found]:
+        if knows(p, q, members):
+            if skip == 0:
+                chosen = int(q)
+                break
+            skip -= 1
+    clear_gains(p, taken, found, scratch)
+    return chosen
+
+
+@njit
+def next_stranger(p: int, bits: np.uint64, taken: Columns, members: Membership, tries: int) -> int:
+    """NEXTRANDOMNODE (§3.9.1): a random known node, whatever its interest; NOBODY after so many draws in vain."""
+    for attempt in range(tries if len(members.online) > 0 else 0):
+        q = int(members.online[below(absorb(bits, attempt), len(members.online))])
+        if q != p and knows(p, q, members) and not holds(taken, q):
+            return q
+    return NOBODY
+
+
+@njit
+def holds(row: Columns, node: int) -> bool:
+    """Whether the node is in the row."""
+    return bool((row == node).any())
+
+
+@njit
+def disconnect_candidate(
+    neighbours: Columns,
+    degree: Columns,
+    target: Columns,
+    ties: np.uint64,
+    profiles: Profiles,
+    need: Need,
+) -> int:
+    """DISCONNECTCANDIDATE (Fig. 3): of the neighbours with more links than they need, one whose loss costs least."""
+    best, least, tie = NOBODY, 0, np.uint64(0)
+    for q in neighbours:
+        if q == NOBODY or degree[q] <= target[q]:
+            continue
+        lost, hashed = loss(q, profiles, need), absorb(ties, q)
+        if best == NOBODY or lost < least or (lost == least and hashed > tie):
+            best, least, tie = int(q), lost, hashed
+    return best
+
+
+@njit
+def redirect_candidate(
+    asking: int,
+    neighbours: Columns,
+    degree: Columns,
+    target: Columns,
+    margin: int,
+    ties: np.uint64,
+    profiles: Profiles,
+) -> int:
+    """Fig. 4, lines 7-8: of the neighbours with room, the one that shares most topics with the asking node."""
+    mine = profiles.topics[profiles.starts[asking] : profiles.starts[asking + 1]]
+    best, most, tie = NOBODY, 0, np.uint64(0)
+    for q in neighbours:
+        if q in (NOBODY, asking) or degree[q] >= target[q] + margin:
+            continue
+        shared = common(mine, profiles.topics[profiles.starts[q] : profiles.starts[q + 1]])
+        hashed = absorb(ties, q)
+        if best == NOBODY or shared > most or (shared == most and hashed > tie):
+            best, most, tie = int(q), shared, hashed
+    return best
 
 
 @njit
@@ -31,7 +257,7 @@ def choose_greedily(
     ties: np.uint64,
     pool: Candidates,
     profiles: Profiles,
-    scratch: tuple[NDArray[np.int64], NDArray[np.int64]],
+    scratch: tuple[Need, NDArray[np.int64]],
     picks: Columns,
 ) -> None:
     """Fill `picks` with candidates, each serving most of the topics that fewer than k earlier picks serve.
@@ -41,8 +267,7 @@ def choose_greedily(
     `scratch` is need per topic (all zero before and after) and a key per candidate.
     """
     need, keys = scratch
-    for topic in profiles.topics[profiles.starts[p] : profiles.starts[p + 1]]:
-        need[topic] = k
+    lay_need(p, k, picks[:0], profiles, need)
     count = pool.size[0]
     for at in range(count):
         tie = np.int64(absorb(ties, pool.nodes[at]) >> _33)
@@ -66,12 +291,6 @@ def choose_greedily(
         for topic in profiles.topics[profiles.starts[other] : profiles.starts[other + 1]]:
             need[topic] -= 1
     picks[picked:] = NOBODY
-    _reset(p, profiles, need)
+    reset(p, profiles, need)
     for at in picks[:picked]:
-        _reset(pool.nodes[at], profiles, need)
-
-
-@njit
-def _reset(row: int, profiles: Profiles, need: NDArray[np.int64]) -> None:
-    for topic in profiles.topics[profiles.starts[row] : profiles.starts[row + 1]]:
-        need[topic] = 0
+        reset(pool.nodes[at], profiles, need)

@@ -98,6 +98,10 @@ class Network:
             self.settled,
         )
 
+    def links_changed(self) -> None:
+        """A system wrote into the tables itself."""
+        self._neighbours = None
+
     def in_chunks(self, work: Callable[[int, int], object], count: int | None = None) -> None:
         """Call work(first, last) for ranges that cover 0 … count-1 (default: the nodes), on all threads."""
         count = self.size if count is None else count
@@ -163,7 +167,8 @@ class Network:
             self.open_at_once(nodes)
             return
         self.leave(nodes)
-        _bootstrap(self.seed, self.now, nodes, online, self.ids, self.views)
+        if self._cache[0].shape[1] > 0:
+            _bootstrap(self.seed, self.now, nodes, online, self.ids, self.views)
         self.alive[nodes] = True
         self.joined[nodes] = self.now
         self._settles[nodes] = self.now + self.settle_rounds

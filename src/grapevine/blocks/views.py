@@ -15,7 +15,12 @@ NOBODY = -1
 
 # The `salt` word of the draws, one number a purpose, so that no two decisions share their randomness.
 SAMPLE_PARTNER, EXCHANGE_PARTNER, SAMPLE_TIES, LONG_LINKS, BOOTSTRAP, PUBLISHER, GATEWAY_TIES = range(1, 8)
-FRIEND_TIES, ACCEPTANCE = 2**40, 2**41  # stand where draws have the round: these are the same in every round
+CONNECT_TIES, DISCONNECT_TIES, REDIRECT_TIES, ARRIVAL = range(8, 12)
+FRIEND_TIES, ACCEPTANCE, MEMBERSHIP = (
+    2**40,
+    2**41,
+    2**42,
+)  # stand where draws have the round: these are the same in every round
 
 
 class Views(NamedTuple):

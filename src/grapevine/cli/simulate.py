@@ -18,7 +18,7 @@ from grapevine.model.config import field_types
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.workload import Workload, load_churn
-from grapevine.sim.churn import Schedule, flash_crowd, from_sessions, mass_failure
+from grapevine.sim.churn import REJOINS, Schedule, flash_crowd, from_sessions, mass_failure, share_at
 from grapevine.sim.result import KIND, Simulation, export_links
 from grapevine.sim.simulate import RunConfig, simulate, system_named
 from grapevine.systems import SYSTEMS
@@ -55,10 +55,16 @@ def parse_settings(system: str, settings: list[str]) -> dict[str, Any]:
         if key not in types:
             raise UsageError(f"{system} has no parameter {key}; it has {', '.join(types)}")
         try:
-            found[key] = None if value.lower() == "none" else types[key](value)
+            found[key] = None if value.lower() == "none" else _parse(types[key], value)
         except ValueError:
             raise UsageError(f"--set {text}: {value!r} is not a valid {types[key].__name__}") from None
     return found
+
+
+def _parse(kind: type, text: str) -> Any:
+    if kind is bool and text.lower() not in ("true", "false"):
+        raise ValueError
+    return text.lower() == "true" if kind is bool else kind(text)
 
 
 def _schedule(
@@ -70,6 +76,8 @@ def _schedule(
     start_s: float,
     crash: str | None,
     crowd: str | None,
+    rejoin: str,
+    graceful: bool,
     seed: int,
 ) -> Schedule | None:
     if sum(given is not None for given in (churn, crash, crowd)) > 1:
@@ -77,23 +85,22 @@ def _schedule(
     if churn is not None:
         sessions = load_churn(churn)
         return from_sessions(
-            sessions, workload.node_count, round_s=round_s, spread_s=spread_s, start_s=start_s, seed=seed
+            sessions,
+            workload.node_count,
+            round_s=round_s,
+            spread_s=spread_s,
+            start_s=start_s,
+            rejoin=rejoin,
+            graceful=graceful,
+            seed=seed,
         )
     if crash is not None:
-        share, round = _share_at("--crash", crash)
+        share, round = share_at(crash)
         return mass_failure(workload.node_count, share=share, round=round, seed=seed)
     if crowd is not None:
-        share, round = _share_at("--crowd", crowd)
+        share, round = share_at(crowd)
         return flash_crowd(workload.node_count, share=share, round=round, seed=seed)
     return None
-
-
-def _share_at(name: str, text: str) -> tuple[float, int]:
-    try:
-        share, round = text.split("@")
-        return float(share), int(round)
-    except ValueError:
-        raise UsageError(f"{name} {text}: write it as SHARE@ROUND, e.g. 0.3@80") from None
 
 
 @contextmanager
@@ -260,6 +267,19 @@ def add_to(app: typer.Typer) -> None:
             "crowd",
             Annotated[str | None, typer.Option(metavar="SHARE@ROUND", help="Flash crowd, e.g. 0.5@80.")],
             None,
+        ),
+        option(
+            "rejoin",
+            Annotated[
+                str,
+                typer.Option(help=f"Who comes back: {' or '.join(REJOINS)} (another node with another interest)."),
+            ],
+            REJOINS[0],
+        ),
+        option(
+            "graceful",
+            Annotated[bool, typer.Option("--graceful", help="Nodes of the churn trace say goodbye before they leave.")],
+            False,
         ),
         option("seed", SeedOption, 1),
         option("threads", Annotated[int | None, typer.Option(min=1, help="Threads. Default: all cores.")], None),

@@ -34,13 +34,14 @@ from grapevine.experiment.lines import Path as Key
 from grapevine.experiment.lines import key_lines, nearest_line
 from grapevine.model.config import Config, field_mistake, field_types
 from grapevine.model.errors import UsageError
+from grapevine.sim.churn import share_at
 from grapevine.sim.simulate import RunConfig
 from grapevine.synthetic import MODELS
 from grapevine.synthetic.base import ChurnModel
 from grapevine.systems import SYSTEMS
 
 PLOT_KINDS = "series", "distribution", "progress"
-_CHURN_KEYS = {"format", "path", "round_s", "spread_s", "start_s", "crowd", "crash"}
+PLAYING_KEYS = {"round_s", "spread_s", "start_s", "rejoin", "graceful"}  # how sessions become rounds
 _TRACE_KEYS = {"name", "trace", "path", "users", "churn"}
 _TOP = {"title", "paper", "figure", "claims", "notes", "seeds", "run", "workloads", "systems", "plots", "quick"}
 _PLOT_KEYS = {"title", "kind", "x", "y", "quantity", "x_label", "y_label", "percent", "log_x", "claimed"}
@@ -173,7 +174,7 @@ class _Checker:
             return None
         churn = entry.get("churn")
         if churn is not None:
-            self.known((*where, "churn"), churn, _CHURN_KEYS)
+            self.churn((*where, "churn"), churn)
         if "trace" in entry:
             self.known(where, entry, _TRACE_KEYS)
             if not isinstance(entry.get("path"), str):
@@ -191,6 +192,27 @@ class _Checker:
             parameters["nodes"] = replaced["nodes"]
         self.check_config(where, MODELS[model], parameters)
         return WorkloadEntry(name, model=model, parameters=parameters, churn=churn)
+
+    def churn(self, where: Key, churn: dict[str, Any]) -> None:
+        """Sessions of a trace or of a model, a flash crowd or a mass failure."""
+        given = [key for key in ("path", "model", "crowd", "crash") if key in churn]
+        if len(given) != 1:
+            self.note(where, "needs one of path (with format), model, crowd and crash")
+        elif given == ["path"]:
+            self.known(where, churn, {"format", "path", *PLAYING_KEYS})
+        elif given == ["model"]:
+            kinds = {name: kind for name, kind in MODELS.items() if issubclass(kind, ChurnModel)}
+            if churn["model"] not in kinds:
+                self.note((*where, "model"), f"{churn['model']!r}: choose one of {', '.join(kinds)}")
+                return
+            parameters = {key: value for key, value in churn.items() if key not in {"model", *PLAYING_KEYS}}
+            self.check_config(where, kinds[churn["model"]], parameters)
+        else:
+            self.known(where, churn, set(given))
+            try:
+                share_at(str(churn[given[0]]))
+            except UsageError as error:
+                self.note((*where, given[0]), str(error))
 
     def system(self, where: Key, entry: dict[str, Any], names: list[str]) -> SystemEntry | None:
         system = entry.get("system")

@@ -84,18 +84,19 @@ def plan(experiment: Experiment) -> list[RunPlan]:
     runs: dict[str, RunPlan] = {}
     for entry in experiment.systems:
         for name, seed in itertools.product(entry.workloads, experiment.seeds):
-            for workload, workload_grid in _workloads(workloads[name], seed):
-                for parameters, grid in _points(entry.parameters):
-                    made = RunPlan(
-                        entry.system,
-                        make_config(entry.system, parameters).as_dict(),
-                        workload,
-                        workloads[name].churn,
-                        experiment.run.as_dict(),
-                        seed,
-                        workload_grid | grid,
-                    )
-                    runs.setdefault(made.run_id, made)
+            made, churns = _workloads(workloads[name], seed), _points(workloads[name].churn or {})
+            points = itertools.product(made, churns, _points(entry.parameters))
+            for (workload, workload_grid), (churn, churn_grid), (parameters, grid) in points:
+                run = RunPlan(
+                    entry.system,
+                    make_config(entry.system, parameters).as_dict(),
+                    workload,
+                    churn or None,
+                    experiment.run.as_dict(),
+                    seed,
+                    workload_grid | churn_grid | grid,
+                )
+                runs.setdefault(run.run_id, run)
     return sorted(runs.values(), key=lambda run: (-run.effort, run.run_id))
 
 

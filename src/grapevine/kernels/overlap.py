@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,17 +120,24 @@ def _cover(node: int, friend: int, topics: Columns, is_open: NDArray[np.bool_], 
 
 
 @njit
-def jaccard(a: Columns, b: Columns) -> float:
-    """|a ∩ b| / |a ∪ b| of two ascending lists."""
-    i, j, common = 0, 0, 0
+def common(a: NDArray[Any], b: NDArray[Any]) -> int:
+    """|a ∩ b| of two ascending lists."""
+    i, j, count = 0, 0, 0
     while i < len(a) and j < len(b):
         if a[i] < b[j]:
             i += 1
         elif a[i] > b[j]:
             j += 1
         else:
-            common += 1
+            count += 1
             i += 1
             j += 1
-    union = len(a) + len(b) - common
-    return common / union if union else 0.0
+    return count
+
+
+@njit
+def jaccard(a: Columns, b: Columns) -> float:
+    """|a ∩ b| / |a ∪ b| of two ascending lists."""
+    both = common(a, b)
+    union = len(a) + len(b) - both
+    return both / union if union else 0.0

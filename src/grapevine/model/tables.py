@@ -247,6 +247,20 @@ ROUNDS = Table(
         Column("hit_ratio", _real, "share of counted subscribers reached; empty: nothing published", True),
         Column("overhead", _real, "share of notifications that nobody wanted", True),
         Column("hops", _real, "mean hops of deliveries", True),
+        Column("degree", _real, "mean neighbours of online nodes", True),
+        Column(
+            "connected_topics", _real, "share of the sampled topics whose counted subscribers form one cluster", True
+        ),
+    ),
+)
+
+MESSAGES = Table(
+    "messages",
+    "Control messages of systems that count them: one row per measured round and kind.",
+    (
+        Column("round", _int, "round"),
+        Column("kind", _text, "connect, connect-ok, redirect, disconnect, disconnect-ok or leave"),
+        Column("count", _long, "messages since the measured round before"),
     ),
 )
 
@@ -356,7 +370,7 @@ TOPIC_GRAPHS = Table(
 
 WORKLOAD_TABLES = (NODES, TOPICS, SUBSCRIPTIONS, CHURN, LATENCY, REJECTED)
 PROFILE_TABLES = (DEGREE_STATISTICS, DEGREE_CCDF, INTEREST_COVERAGE, INTEREST_OVERLAP)
-SIMULATION_TABLES = (EVENTS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS, DRAWN_NODES, DRAWN_LINKS)
+SIMULATION_TABLES = (EVENTS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS, MESSAGES, DRAWN_NODES, DRAWN_LINKS)
 EXPERIMENT_TABLES = (RUNS, METRICS, SERIES, DISTRIBUTIONS, PROGRESS)
 ALL_TABLES = {
     "Workload (`grapevine workload ingest | sample | generate`)": WORKLOAD_TABLES,

@@ -25,7 +25,16 @@ from grapevine.model.store import read_table, write_table
 from grapevine.pipeline.stage import Stage, spark_schema
 
 _GROUP = "system", "workload", "parameters"
-_FROM_MANIFEST = "lookup_hops", "utility", "ring", "wall_s", "cpu_s"  # what no table holds
+_FROM_MANIFEST = (  # what no table holds
+    "lookup_hops",
+    "utility",
+    "ring",
+    "top_intersection",
+    "random_coverage",
+    "random_coverage_max",
+    "wall_s",
+    "cpu_s",
+)
 _DEGREES = 15, 200  # Vitis Fig. 11 asks for the shares above these
 _CROWD_ROUNDS = 20  # twice the time after which a newcomer counts (Vitis §IV-E)
 
@@ -100,8 +109,13 @@ def _measure_finished(
         for name in _FROM_MANIFEST
         if summary.get(name) is not None
     ]
+    messages = _all(stage, out, done, tables.MESSAGES)
     metrics = (
-        traffic_metrics(events).union(node_metrics(nodes)).union(topic_metrics(topics)).union(round_metrics(rounds))
+        traffic_metrics(events)
+        .union(node_metrics(nodes))
+        .union(topic_metrics(topics))
+        .union(round_metrics(rounds))
+        .union(message_metrics(messages, rounds))
     )
     if stored:
         metrics = metrics.union(spark.createDataFrame(stored, ["run_id", "metric", "value"]))
@@ -167,6 +181,10 @@ def node_metrics(nodes: DataFrame) -> DataFrame:
     return _long(
         nodes.groupBy("run_id").agg(
             F.avg(F.when(online, F.col("degree"))).alias("degree"),
+            F.sqrt(
+                F.sum(F.when(online, F.col("degree") * F.col("degree"))) / F.sum(online.cast("long"))
+                - F.pow(F.avg(F.when(online, F.col("degree"))), 2)
+            ).alias("degree_deviation"),
             F.max(F.when(online, F.col("degree"))).alias("degree_max"),
             F.avg((F.col("overhead") > 0.2).cast("double")).alias("nodes_over_20_percent"),
             *(column.alias(name) for name, column in above.items()),
@@ -182,6 +200,8 @@ def topic_metrics(topics: DataFrame) -> DataFrame:
         .agg(
             F.avg("clusters").alias("clusters_per_topic"),
             F.avg((F.col("clusters") == 1).cast("double")).alias("connected_topics"),
+            F.sum("clusters").alias("clusters"),
+            F.sum((F.col("clusters") > 1).cast("long")).alias("partitioned_topics"),
             F.avg("gateways").alias("gateways_per_topic"),
             F.max("diameter").alias("diameter_max"),
         )
@@ -202,13 +222,31 @@ def round_metrics(rounds: DataFrame) -> DataFrame:
         .agg(
             F.min("hit_ratio").alias("hit_ratio_min"),
             F.min(F.when(in_crowd, F.col("hit_ratio"))).alias("hit_ratio_min_crowd"),
+            F.min("connected_topics").alias("connected_topics_min"),
+            F.avg("degree").alias("degree_on_the_way"),
         )
     )
 
 
+def message_metrics(messages: DataFrame, rounds: DataFrame) -> DataFrame:
+    """Control messages per join or leave, all and by kind, after the first measured round.
+
+    Sums are of whole numbers, so they do not depend on the order of rows.
+    """
+    begun = rounds.groupBy("run_id").agg(F.min("round").alias("begun"))
+    later = F.col("round") > F.col("begun")
+    changes = rounds.join(begun, "run_id").where(later).groupBy("run_id").agg(F.sum(F.expr("joined + left")).alias("n"))
+    counts = messages.join(begun, "run_id").where(later).groupBy("run_id", "kind").agg(F.sum("count").alias("sent"))
+    everything = counts.groupBy("run_id").agg(F.sum("sent").alias("sent")).withColumn("kind", F.lit("messages"))
+    named = F.concat(F.regexp_replace("kind", "-", "_"), F.lit("_per_change")).alias("metric")
+    both = counts.unionByName(everything).join(changes, "run_id").where("n > 0")
+    return both.select("run_id", named, (F.col("sent") / F.col("n")).alias("value"))
+
+
 def progress_rows(rounds: DataFrame) -> DataFrame:
     """One row per run, round and metric."""
-    shown = rounds.select("run_id", "round", "online", "ring", "hit_ratio", "overhead", "hops")
+    names = "online", "ring", "hit_ratio", "overhead", "hops", "degree", "connected_topics"
+    shown = rounds.select("run_id", "round", *names)
     return _long(shown, "run_id", "round").where(F.col("value").isNotNull())
 
 

@@ -22,7 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from grapevine.experiment.description import Experiment
+from grapevine.experiment.description import PLAYING_KEYS, Experiment
 from grapevine.experiment.plan import CODE, RunPlan, WorkloadPlan, plan
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
@@ -34,10 +34,10 @@ from grapevine.pipeline.ingest import ingest
 from grapevine.pipeline.measure import measure
 from grapevine.pipeline.sample import BfsSample, sample
 from grapevine.pipeline.stage import Stage
-from grapevine.sim.churn import Schedule, flash_crowd, from_sessions, mass_failure
+from grapevine.sim.churn import Schedule, flash_crowd, from_sessions, mass_failure, share_at
 from grapevine.sim.result import KIND as SIMULATION
 from grapevine.sim.simulate import RunConfig, simulate
-from grapevine.synthetic import MODELS
+from grapevine.synthetic import MODELS, generate_churn
 from grapevine.synthetic import generate as generate_in_memory
 from grapevine.systems import SYSTEMS
 
@@ -225,12 +225,15 @@ def _run_one(run: RunPlan, out: Path, churn: dict[str, str], threads: int) -> No
 def _schedule(described: dict[str, Any] | None, nodes: int, churn: dict[str, str], seed: int) -> Schedule | None:
     if described is None:
         return None
+    playing = {key: value for key, value in described.items() if key in PLAYING_KEYS}
     if "path" in described:
-        timing = {key: value for key, value in described.items() if key in ("round_s", "spread_s", "start_s")}
-        return from_sessions(load_churn(churn[described["path"]]), nodes, seed=seed, **timing)
+        return from_sessions(load_churn(churn[described["path"]]), nodes, seed=seed, **playing)
+    if "model" in described:
+        parameters = {key: value for key, value in described.items() if key not in {"model", *PLAYING_KEYS}}
+        return from_sessions(generate_churn(described["model"], seed=seed, **parameters), nodes, seed=seed, **playing)
     make, text = (flash_crowd, described["crowd"]) if "crowd" in described else (mass_failure, described["crash"])
-    share, round = text.split("@")
-    return make(nodes, share=float(share), round=int(round), seed=seed)
+    share, round = share_at(text)
+    return make(nodes, share=share, round=round, seed=seed)
 
 
 def _write_failure(out: Path, run: RunPlan, error: str) -> None:

@@ -15,6 +15,7 @@ from grapevine.kernels.rng import priorities
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Churn
 
+REJOINS = "same", "new"
 _SPREAD, _CHOICE = 201, 202  # the `round` words of these draws
 
 
@@ -53,19 +54,29 @@ def from_sessions(
     spread_s: float = 0.0,
     start_s: float = 0.0,
     graceful: bool = False,
+    rejoin: str = "same",
     seed: int = 1,
 ) -> Schedule:
     """A recorded or generated churn table as a schedule; node i follows the trace's node i modulo its size.
 
     `spread_s` moves every session by up to so much, start and end alike: traces that were probed now and then have
-    their events in bursts. The first `start_s` seconds of the trace are skipped.
+    their events in bursts. The first `start_s` seconds of the trace are skipped. With `rejoin="new"` every session is a
+    node of its own, so that who comes back does so with another interest (SpiderCast §3.8).
     """
     if round_s <= 0:
         raise UsageError(f"round_s={round_s:g}: needs to be more than 0 seconds")
-    size = int(churn.node.max()) + 1
-    copies = [np.flatnonzero(churn.node + size * copy < node_count) for copy in range(-(-node_count // size))]
-    node = np.concatenate([churn.node[which] + size * copy for copy, which in enumerate(copies)]).astype(np.int32)
-    which = np.concatenate(copies)
+    if rejoin not in REJOINS:
+        raise UsageError(f"rejoin={rejoin}: choose one of {', '.join(REJOINS)}")
+    if rejoin == "new":
+        if len(churn.node) > node_count:
+            said = f"{len(churn.node)} sessions, each a node of its own, need as many nodes; there are {node_count}"
+            raise UsageError(f"rejoin=new: {said}")
+        node = which = np.arange(len(churn.node), dtype=np.int32)
+    else:
+        size = int(churn.node.max()) + 1
+        copies = [np.flatnonzero(churn.node + size * copy < node_count) for copy in range(-(-node_count // size))]
+        node = np.concatenate([churn.node[which] + size * copy for copy, which in enumerate(copies)]).astype(np.int32)
+        which = np.concatenate(copies).astype(np.int32)
     moved = priorities(seed, _SPREAD, len(node)).astype(np.float64) / 2.0**64 * spread_s
     origin = churn.joined_s.min() + start_s
     start = np.maximum(np.ceil((churn.joined_s[which] - origin + moved) / round_s), 0)
@@ -90,6 +101,15 @@ def _schedule(
             for r in sorted(joins.keys() | gone.keys())
         },
     )
+
+
+def share_at(text: str) -> tuple[float, int]:
+    """SHARE@ROUND, as mass failures and flash crowds are written."""
+    try:
+        share, round = text.split("@")
+        return float(share), int(round)
+    except ValueError:
+        raise UsageError(f"{text}: write it as SHARE@ROUND, e.g. 0.3@80") from None
 
 
 def mass_failure(node_count: int, *, share: float, round: int, seed: int = 1) -> Schedule:

@@ -16,6 +16,7 @@ from grapevine.blocks.small_world import Ids, next_hop
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
+from grapevine.kernels.ring import ring_distance
 from grapevine.kernels.topic_graph import Scratch, connect, degree_sum, enter, new_scratch, room_for
 
 # Columns of the result, one row per event.
@@ -36,6 +37,7 @@ class Medium(NamedTuple):
     topic_nodes: Columns
     gateways: NDArray[np.bool_]  # by (topic, subscriber)
     floods: bool
+    trees: bool  # of the links between subscribers, a spanning tree alone carries events
     link_starts: Starts  # links both ways
     links: Columns
     views: Views  # tables, for lookups
@@ -68,6 +70,8 @@ def build_graph(
     enter(members, medium.views.alive, scratch)
     if medium.floods:
         connect(members, medium.link_starts, medium.links, scratch)
+        if medium.trees:
+            keep_tree(key, members, medium.ids, scratch)
     else:
         scratch.starts[: size + 1] = 0
     count, looked_up = size, np.zeros(size, np.bool_)
@@ -80,6 +84,42 @@ def build_graph(
         count = _climb(count, size, count + 1, key, medium, scratch.local, nodes, up, looked_up)
     starts, edges = _join_edges(size, count, medium.floods, scratch, up)
     return TopicGraph(nodes[:count], starts, edges)
+
+
+@njit
+def keep_tree(key: np.uint64, members: Columns, ids: Ids, scratch: Scratch) -> None:
+    """Reduce the members' graph to a tree of fewest hops from the member nearest to the topic's id (SpiderCast §5).
+
+    Members that it does not reach get trees of their own, from the nearest to the id among them.
+    """
+    size = len(members)
+    away, parent = np.empty(size, np.uint64), np.full(size, NOBODY, np.int32)
+    for i in range(size):
+        away[i] = ring_distance(ids[members[i]], key)
+    seen, queue = np.zeros(size, np.bool_), np.empty(size, np.int32)
+    for root in np.argsort(away):
+        if seen[root]:
+            continue
+        queue[0], seen[root], head, tail = root, True, 0, 1
+        while head < tail:
+            i = queue[head]
+            head += 1
+            for at in range(scratch.starts[i], scratch.starts[i + 1]):
+                j = scratch.edges[at]
+                if not seen[j]:
+                    seen[j], parent[j], queue[tail] = True, i, j
+                    tail += 1
+    count, first = 0, scratch.starts[0]
+    for i in range(size):
+        last = scratch.starts[i + 1]
+        scratch.starts[i] = count
+        for at in range(first, last):
+            j = scratch.edges[at]
+            if parent[i] == j or parent[j] == i:
+                scratch.edges[count] = j
+                count += 1
+        first = last
+    scratch.starts[size] = count
 
 
 @njit

@@ -23,13 +23,13 @@ from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import below, draw
 from grapevine.kernels.topic_graph import degree_sum, new_scratch, room_for
 from grapevine.metrics.overlay import ring_correctness, topic_clusters, topic_diameters
+from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
 from grapevine.model.ids import distance
 from grapevine.model.workload import Csr, Workload
 from grapevine.sim.churn import Schedule, everyone
 from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Medium, build_graph, disseminate
 from grapevine.systems import SYSTEMS
-from grapevine.systems.base import GossipConfig
 
 RATE_ONE = 2**16  # the mean rate as a whole number, so that sums of loads do not depend on their order
 
@@ -41,7 +41,7 @@ class Rounds:
         self,
         system: str,
         workload: Workload,
-        config: GossipConfig,
+        config: Config,
         *,
         seed: int = 1,
         threads: int = 1,
@@ -51,7 +51,7 @@ class Rounds:
         self.workload, self.schedule = workload, schedule or everyone(workload.node_count)
         self.network = Network(
             workload,
-            sample_size=config.sample_size,
+            sample_size=getattr(config, "sample_size", 0),
             ring_backups=getattr(config, "ring_backups", 0),
             settle_rounds=getattr(config, "settle_rounds", 0),
             seed=seed,
@@ -85,12 +85,11 @@ class Rounds:
         self._wishes[node, topic] = wanted
 
     def step(self) -> None:
-        """One round: who comes and goes, new interests, peer sampling, view exchange."""
+        """One round: who comes and goes, new interests, then what the system does."""
         self.network.now += 1
         self._apply_churn()
         self._apply_wishes()
-        self.network.sample()
-        self.system.exchange()
+        self.system.round()
         if self.always_gossip:
             self.system.gossip()
 
@@ -99,7 +98,7 @@ class Rounds:
         if change is None:
             return
         gone = np.union1d(change.leaves, change.crashes).astype(np.int32)
-        self.network.say_goodbye(change.leaves)
+        self.system.say_goodbye(change.leaves)
         self.network.leave(gone)
         self.network.join(change.joins)
         self.system.forget(np.union1d(gone, change.joins).astype(np.int32))
@@ -137,10 +136,7 @@ class Rounds:
         owner that does not subscribe looks the topic up; systems without lookups leave publishing to subscribers.
         Subscribers that joined less than `grace_rounds` ago do not count.
         """
-        network = self.network
-        counted = network.alive & (self.now - network.joined >= grace_rounds)
-        if len(self.schedule.changes) == 0:
-            counted = network.alive
+        network, counted = self.network, self._counted(grace_rounds)
         owner = (
             self.workload.publishers
             if owners and self.system.ring_slots
@@ -172,6 +168,18 @@ class Rounds:
             {name: load[:, i] for i, name in enumerate(LOAD_FIELDS)},
         )
 
+    def _counted(self, grace_rounds: int) -> NDArray[np.bool_]:
+        """Online nodes that are there for so many rounds; without churn, all."""
+        network = self.network
+        old = self.now - network.joined >= grace_rounds
+        return network.alive & old if self.schedule.changes else network.alive
+
+    def connected_topics(self, topics: tuple[int, int], *, grace_rounds: int = 0) -> float | None:
+        """The share of the topics first … last-1 whose counted subscribers form one cluster; None: nobody counts."""
+        found = self.topic_clusters(topics, among=self._counted(grace_rounds))
+        served = found[:, 0] > 0
+        return float((found[served, 1] == 1).mean()) if served.any() else None
+
     def _medium(self) -> Medium:
         network, links, delivery = self.network, self.network.neighbours(), self.system.delivery()
         return Medium(
@@ -179,6 +187,7 @@ class Rounds:
             network.topic_nodes.columns,
             delivery.gateways,
             delivery.floods,
+            delivery.trees,
             links.starts,
             links.columns,
             network.views,
@@ -215,16 +224,20 @@ class Rounds:
             mean_lookup(network.seed, self.now, lookups, online, network.topic_ids, network.ids, network.views)
         )
 
-    def topic_clusters(self) -> NDArray[np.int64]:
-        """Per topic: online subscribers, clusters, size of the largest."""
+    def topic_clusters(
+        self, topics: tuple[int, int] | None = None, *, among: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
+        """Per topic (default: of all): subscribers among these nodes (default: those online), clusters, largest."""
         network, links = self.network, self.network.neighbours()
+        first, last = topics or (0, len(network.topic_ids))
+        nodes = network.alive if among is None else among
         out = np.zeros((len(network.topic_ids), 3), np.int64)
         subscribers = network.topic_nodes.starts, network.topic_nodes.columns
         both_ways = links.starts, links.columns
         network.in_chunks(
-            lambda a, b: topic_clusters(a, b, subscribers, both_ways, network.alive, out), len(network.topic_ids)
+            lambda a, b: topic_clusters(first + a, first + b, subscribers, both_ways, nodes, out), last - first
         )
-        return out
+        return out[first:last]
 
     def topic_diameters(self, topics: NDArray[np.int32]) -> NDArray[np.int64]:
         """The diameters of these topics' subscriber graphs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from grapevine.metrics.similarity import mean_top_intersection
 from grapevine.metrics.traffic import node_overhead, share_above, summarise_events
 from grapevine.model import tables
 from grapevine.model.config import Config, check_seed, parameter
@@ -22,7 +24,6 @@ from grapevine.sim.churn import Schedule
 from grapevine.sim.result import Simulation
 from grapevine.sim.rounds import Rounds
 from grapevine.systems import SYSTEMS, System
-from grapevine.systems.base import GossipConfig
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -47,6 +48,12 @@ class RunConfig(Config):
     diameter_topics: int = parameter(
         20, "topics whose diameter is measured (a search from every subscriber)", source="ours", low=0
     )
+    intersection_nodes: int = parameter(
+        0,
+        "nodes whose interests are compared with all others' (top-d intersection, d = twice a node's topics)",
+        source="SpiderCast §3.4",
+        low=0,
+    )
 
 
 def system_named(name: str) -> type[System]:
@@ -56,7 +63,7 @@ def system_named(name: str) -> type[System]:
     return SYSTEMS[name]
 
 
-def make_config(system: str, parameters: dict[str, Any]) -> GossipConfig:
+def make_config(system: str, parameters: dict[str, Any]) -> Config:
     """The system's configuration; unknown parameters are answered with the known ones."""
     kind = system_named(system).config_type
     known = [field.name for field in dataclasses.fields(kind)]
@@ -65,7 +72,7 @@ def make_config(system: str, parameters: dict[str, Any]) -> GossipConfig:
     return kind(**parameters)
 
 
-def check_fit(workload: Workload, config: GossipConfig) -> None:
+def check_fit(workload: Workload, config: Config) -> None:
     """A workload that this configuration can be run on, or a sentence that says why not."""
     table_size = getattr(config, "table_size", None)
     if table_size is not None and workload.node_count <= table_size:
@@ -107,13 +114,17 @@ def simulate(
     )
     samples: list[dict[str, Any]] = []
     measured: list[dict[str, NDArray[Any]]] = []
-    before = (0, 0)
+    before, said = (0, 0), Counter[str]()
+    letters: list[dict[str, Any]] = []
     for now in range(1, run.rounds + 1):
         engine.step()
         if (now >= run.measure_from and now % run.measure_every == 0) or now == run.rounds:
             row, events = _measure_sample(engine, run, len(samples))
             row |= {"joined": engine.joined - before[0], "left": engine.left - before[1]}
             before = engine.joined, engine.left
+            sent = engine.system.messages()
+            letters += [{"round": now, "kind": kind, "count": n - said[kind]} for kind, n in sent.items()]
+            said = Counter(sent)
             samples.append(row)
             if engine.schedule.changes and events is not None:
                 measured.append(events)
@@ -131,8 +142,11 @@ def simulate(
         tables.LINKS.name: _table(tables.LINKS, engine.links()),
         **_drawn(engine),
         tables.ROUNDS.name: pa.Table.from_pylist(samples, schema=tables.ROUNDS.schema),
+        tables.MESSAGES.name: pa.Table.from_pylist(letters, schema=tables.MESSAGES.schema),
     }
+    similar = mean_top_intersection(workload, run.intersection_nodes) if run.intersection_nodes else None
     summary = _summarise(engine, found) | {
+        "top_intersection": similar,
         "wall_s": time.perf_counter() - began,
         "cpu_s": time.process_time() - cpu,
     }
@@ -144,9 +158,11 @@ def _measure_sample(
     engine: Rounds, run: RunConfig, index: int
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]] | None]:
     """A row of the `rounds` table; the sampled topics move on from one measurement to the next."""
+    alive = engine.network.alive
     row = {
         "round": engine.now,
-        "online": int(engine.network.alive.sum()),
+        "online": int(alive.sum()),
+        "degree": float(engine.network.neighbours().sizes()[alive].mean()) if alive.any() else None,
         "ring": engine.ring_correctness(),
         "utility": engine.mean_utility(),
     }
@@ -158,6 +174,7 @@ def _measure_sample(
     engine.settle(window)
     topics = np.arange(*window, dtype=np.int32)
     events, _ = engine.publish(topics, grace_rounds=run.grace_rounds, owners=run.publish_from == "owner")
+    row["connected_topics"] = engine.connected_topics(window, grace_rounds=run.grace_rounds)
     summary = summarise_events(events)
     return row | {name: summary[name] for name in ("hit_ratio", "overhead", "hops")}, events
 
@@ -225,4 +242,5 @@ def _summarise(engine: Rounds, found: dict[str, pa.Table]) -> dict[str, float | 
         "ring": engine.ring_correctness(),
         "lookup_hops": engine.lookup_hops(),
         "utility": engine.mean_utility(),
+        **engine.system.findings(),
     }

@@ -3,6 +3,6 @@
 One module per paper. A model is a `Config` whose fields default to the paper's values; `MODELS` names them all.
 """
 
-from grapevine.synthetic.registry import MODELS, generate, model_named
+from grapevine.synthetic.registry import MODELS, generate, generate_churn, model_named
 
-__all__ = ["MODELS", "generate", "model_named"]
+__all__ = ["MODELS", "generate", "generate_churn", "model_named"]

@@ -10,7 +10,7 @@ import numpy as np
 from grapevine.kernels.csr import row_numbers
 from grapevine.model.config import check_seed
 from grapevine.model.errors import UsageError
-from grapevine.model.workload import Workload
+from grapevine.model.workload import Churn, Workload
 from grapevine.synthetic.base import ChurnModel, SubscriptionModel
 from grapevine.synthetic.magnet import MagnetHierarchical, MagnetModal, MagnetSpatial
 from grapevine.synthetic.omen import Omen
@@ -37,14 +37,29 @@ def model_named(name: str) -> type[SubscriptionModel] | type[ChurnModel]:
     return MODELS[name]
 
 
-def generate(name: str, *, seed: int = 1, **parameters: Any) -> Workload:
-    """A synthetic workload in memory: the rows that `grapevine workload generate` would store for the same seed."""
+def generate_churn(name: str, *, seed: int = 1, **parameters: Any) -> Churn:
+    """Synthetic sessions in memory."""
+    model = _make(name, parameters)
+    if not isinstance(model, ChurnModel):
+        raise UsageError(f"{name} makes subscriptions, not churn; choose a churn model")
+    check_seed(seed)
+    node, joined, left = model.sessions(seed, 0, model.nodes)
+    order = np.lexsort((node, joined))  # as `load_churn` reads a stored table
+    return Churn(node[order], joined[order], np.where(np.isnan(left), np.inf, left)[order])
+
+
+def _make(name: str, parameters: dict[str, Any]) -> SubscriptionModel | ChurnModel:
     kind = model_named(name)
     known = {field.name for field in dataclasses.fields(kind)}
     if unknown := sorted(set(parameters) - known):
         raise UsageError(f"{name} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(known))}")
+    return kind(**parameters)
+
+
+def generate(name: str, *, seed: int = 1, **parameters: Any) -> Workload:
+    """A synthetic workload in memory: the rows that `grapevine workload generate` would store for the same seed."""
+    model = _make(name, parameters)
     check_seed(seed)
-    model = kind(**parameters)
     if isinstance(model, ChurnModel):
         raise UsageError(f"{name} makes churn, not subscriptions; choose a subscription model")
     starts, topics = model.subscriptions(seed, 0, model.nodes)

@@ -19,6 +19,7 @@ class Delivery(NamedTuple):
 
     floods: bool
     gateways: NDArray[np.bool_]  # by (topic, subscriber), in the order of `Network.topic_nodes`
+    trees: bool = False  # of the links between subscribers, only those of a spanning tree carry events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,7 @@ class System(ABC):
     name: ClassVar[str]
     paper: ClassVar[str]
     summary: ClassVar[str]
-    config_type: ClassVar[type[GossipConfig]]
+    config_type: ClassVar[type[Config]]
     ring_slots: ClassVar[int] = 0  # the first slots of a table that hold successor and predecessor
 
     def __init__(self, config: Any, network: Network) -> None:
@@ -76,8 +77,8 @@ class System(ABC):
         """What each slot of a table of this size is for."""
 
     @abstractmethod
-    def exchange(self) -> None:
-        """One round of view exchange."""
+    def round(self) -> None:
+        """One round: all that nodes do to find neighbours and keep them."""
 
     def gossip(self) -> None:
         """One round of whatever else neighbours tell each other, from where the last round left it."""
@@ -90,6 +91,10 @@ class System(ABC):
         """
         return 0
 
+    def say_goodbye(self, nodes: Columns) -> None:
+        """These nodes leave, and tell their neighbours."""
+        self.network.say_goodbye(nodes)
+
     def forget(self, nodes: Columns) -> None:
         """Nodes left or joined: drop what the system keeps about them beyond their links."""
         return
@@ -101,6 +106,30 @@ class System(ABC):
     @abstractmethod
     def delivery(self) -> Delivery:
         """How events travel over the links as they are now."""
+
+    def flooding(self, *, trees: bool = False) -> Delivery:
+        """Delivery over the links between subscribers alone."""
+        return Delivery(floods=True, gateways=np.zeros(len(self.network.topic_nodes.columns), np.bool_), trees=trees)
+
+    def messages(self) -> dict[str, int]:
+        """Control messages sent so far, by kind; empty where the system does not count them."""
+        return {}
+
+    def findings(self) -> dict[str, float]:
+        """Numbers about the state of the system that no table holds, for the summary of a run."""
+        return {}
+
+
+class GossipSystem(System):
+    """A system whose nodes sample peers and exchange views in every round."""
+
+    def round(self) -> None:
+        self.network.sample()
+        self.exchange()
+
+    @abstractmethod
+    def exchange(self) -> None:
+        """One round of view exchange."""
 
 
 SYSTEMS: dict[str, type[System]] = {}

@@ -25,7 +25,7 @@ from grapevine.blocks.views import FRIEND_TIES, NOBODY, Views
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import stream
 from grapevine.model.config import parameter
-from grapevine.systems.base import Delivery, GossipConfig, System, register
+from grapevine.systems.base import Delivery, GossipConfig, GossipSystem, register
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def exchange_round(
         store(picks, pool, links[a:b], heard[a:b])
 
 
-class Opt(System):
+class Opt(GossipSystem):
     """OPT on a network."""
 
     name = "opt"
@@ -102,7 +102,7 @@ class Opt(System):
         network.exchange(select, ring_slots=self.ring_slots)
 
     def delivery(self) -> Delivery:
-        return Delivery(floods=True, gateways=np.zeros(len(self.network.topic_nodes.columns), np.bool_))
+        return self.flooding()
 
 
 register(Opt)

@@ -18,7 +18,7 @@ from grapevine.blocks.exchange import Contacts
 from grapevine.blocks.network import Rows
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels.jit import njit
-from grapevine.systems.base import Delivery, RingConfig, System, register
+from grapevine.systems.base import Delivery, GossipSystem, RingConfig, register
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ def exchange_round(
         store(picks, pool, links[a:b], heard[a:b])
 
 
-class Rvr(System):
+class Rvr(GossipSystem):
     """RVR on a network."""
 
     name = "rvr"

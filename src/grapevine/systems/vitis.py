@@ -31,7 +31,7 @@ from grapevine.kernels.rng import absorb, stream
 from grapevine.kernels.topic_graph import Scratch, connect, degree_sum, enter, leave, new_scratch, room_for
 from grapevine.kernels.topk import largest
 from grapevine.model.config import parameter
-from grapevine.systems.base import Delivery, RingConfig, System, register
+from grapevine.systems.base import Delivery, GossipSystem, RingConfig, register
 
 MOST_ELECTION_ROUNDS = 200  # far above what is seen (28 at d = 5): an election that does not settle is cut off
 
@@ -210,7 +210,7 @@ def _elect_one(
     return most_rounds
 
 
-class Vitis(System):
+class Vitis(GossipSystem):
     """Vitis on a network."""
 
     name = "vitis"

@@ -1,0 +1,56 @@
+"""similarity(x, y) and random(y) (SpiderCast §3.9.1): links to the most similar nodes, and to random ones.
+
+SpiderCast's code with other wishes: a node wants x neighbours, each time the one with the most topics in common, and y
+random ones. Nobody looks at what is covered already, so an unpopular topic is easily left in pieces. random(y) is
+similarity(0, y).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grapevine.blocks.connections import SIMILAR, STRANGER
+from grapevine.kernels.csr import Columns
+from grapevine.model.config import parameter
+from grapevine.systems.base import register
+from grapevine.systems.spidercast import ConnectionConfig, ConnectionSystem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimilarityConfig(ConnectionConfig):
+    """similarity(x, y)."""
+
+    similar: int = parameter(
+        10, "neighbours chosen for their common topics (x)", source="SpiderCast §3.9.1: 7 … 20", low=0, high=1_000
+    )
+    random: int = parameter(
+        0, "neighbours chosen at random (y)", source="SpiderCast §3.9.1: 0 … 3, or 10", low=0, high=1_000
+    )
+
+    def mistakes(self) -> list[str]:
+        if self.similar == 0 and self.random == 0:
+            return ["similar=0, random=0: nobody would look for neighbours; give one of them"]
+        return []
+
+
+class Similarity(ConnectionSystem):
+    """similarity(x, y) on a network."""
+
+    name = "similarity"
+    paper = "the rivals of SpiderCast, DEBS 2007, §3.9.1 (similarity after Chand & Felber 2005)"
+    summary = "links to the most similar and to random nodes, whatever is covered; no guarantee of delivery"
+    config_type = SimilarityConfig
+    config: SimilarityConfig
+    rules = (SIMILAR, STRANGER)
+
+    def wanted(self, rule: int) -> int:
+        return self.config.similar if rule == SIMILAR else self.config.random
+
+    def limit(self, rule: int, k: Columns) -> Columns:
+        """L^max is the wanted number itself."""
+        return np.asarray(k, np.int32).copy()
+
+
+register(Similarity)

@@ -1,0 +1,276 @@
+"""SpiderCast (Chockler, Melamed, Tock & Vitenberg, DEBS 2007): one overlay in which every topic is connected.
+
+Nodes know others and their interests from a membership service. Each node looks for neighbours that cover each of its
+topics K times: the greedy task takes whoever covers most of what is uncovered, the random task anyone who covers
+something. Connections are agreed on by both ends; nodes that have more than they need let links go. With correlated
+interests a few links cover many topics, and random-graph theory says why three of them connect the topic. Events then
+travel over links between subscribers alone.
+
+The protocol is in `blocks/connections`, its rules in `blocks/coverage`. Differs from the paper: a synchronous round is
+an iteration of the maintenance loop (docs/papers.md#spidercast has every reading).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks import connections
+from grapevine.blocks.connections import GREEDY, LEAVE, MESSAGES, NOTHING, RANDOM, Letters, Rows, Task
+from grapevine.blocks.coverage import Membership
+from grapevine.blocks.exchange import heartbeat
+from grapevine.blocks.network import Network
+from grapevine.blocks.views import ARRIVAL, NOBODY
+from grapevine.kernels.csr import Columns, Starts
+from grapevine.kernels.jit import njit
+from grapevine.kernels.rng import priorities
+from grapevine.model.config import Config, parameter
+from grapevine.systems.base import Delivery, System, register
+
+MOST_RANDOM = 4  # §3.3.1: K_r is raised while it is 3 or less
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionConfig(Config):
+    """What SpiderCast and the rivals that run its code have in common."""
+
+    margin: int = parameter(
+        5,
+        "links that a node accepts beyond its limit (Margin)",
+        source="SpiderCast §2.3: a small constant, e.g. 5",
+        low=0,
+    )
+    view_share: float = parameter(
+        1.0,
+        "share of all nodes that a node knows, with their interests; 1: full membership",
+        source="SpiderCast §3.7: 0.05 … 1",
+        low=0.001,
+        high=1,
+    )
+    quarantine_rounds: int = parameter(
+        5, "rounds before the same node is asked again", source="SpiderCast §2.3.1 names no period", low=0, high=1_000
+    )
+    max_age: int = parameter(
+        3, "rounds without heartbeat after which a neighbour is dropped", source="SpiderCast §2.3 names none", low=1
+    )
+    dissemination: str = parameter(
+        "flood",
+        "events flood the links between subscribers, or follow a spanning tree of the topic",
+        source="SpiderCast §5",
+        choices=("flood", "tree"),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpiderCastConfig(ConnectionConfig):
+    """SpiderCast: (K_g, K_r)-coverage."""
+
+    greedy_coverage: int = parameter(
+        3, "neighbours wanted for each topic by the greedy task (K_g)", source="SpiderCast §3.3: 3", low=0, high=100
+    )
+    random_coverage: int = parameter(
+        0,
+        "neighbours wanted for each topic by the random task (K_r)",
+        source="SpiderCast §3.3: 0, or 1",
+        low=0,
+        high=100,
+    )
+    adaptive: bool = parameter(False, "nodes of few links raise their own K_r", source="SpiderCast §3.3.1")
+
+    def mistakes(self) -> list[str]:
+        if self.greedy_coverage == 0 and self.random_coverage == 0:
+            return ["greedy_coverage=0, random_coverage=0: nobody would look for neighbours; give one of them"]
+        if self.adaptive and self.greedy_coverage == 0:
+            return ["adaptive=true: needs greedy_coverage of 1 or more to adapt to"]
+        return []
+
+
+class ConnectionSystem(System):
+    """A system whose links are agreed on by both ends, in one or more tasks."""
+
+    config: ConnectionConfig
+    rules: tuple[int, ...]  # of the tasks; task i has the bit 1 << i
+
+    def __init__(self, config: ConnectionConfig, network: Network) -> None:
+        self.config, self.network = config, network
+        self.roles = np.zeros(0, np.uint8)
+        self._room = np.zeros(network.size, np.int64)
+        self._sent = np.zeros(len(MESSAGES), np.int64)
+        self.tasks = [_new_task(1 << i, rule, network.size, config) for i, rule in enumerate(self.rules)]
+        self._make_room()
+        self._begin(np.arange(network.size))
+
+    @abstractmethod
+    def wanted(self, rule: int) -> int:
+        """K of a task, or the number of neighbours that it wants."""
+
+    def limit(self, rule: int, k: Columns) -> Columns:
+        """L^max = K · |interest| (Fig. 2)."""
+        return (k * np.diff(self.network.profiles.starts)).astype(np.int32)
+
+    def most_wanted(self, rule: int) -> int:
+        """The largest K that a node may come to have."""
+        return self.wanted(rule)
+
+    def row_sizes(self) -> NDArray[np.int64]:
+        full = np.zeros(self.network.size, np.int64)
+        for rule in self.rules:
+            most = np.full(self.network.size, self.most_wanted(rule), np.int32)
+            full += self.limit(rule, most) + self.config.margin
+        return np.minimum(full, max(self.network.size - 1, 0))
+
+    def _make_room(self) -> None:
+        """Tables never shrink: a link that one end lost by that would stay at the other."""
+        before = self._rows()
+        self._room = np.maximum(self._room, self.row_sizes())
+        self.network.set_room(self._room)
+        self.roles = np.zeros(len(self.network.views.links), np.uint8)
+        _copy_roles(before.starts, before.roles, self.network.views.starts, self.roles)
+
+    def _rows(self) -> Rows:
+        views = self.network.views
+        return Rows(views.starts, views.links, views.heard, self.roles)
+
+    def _begin(self, nodes: NDArray[np.int64]) -> None:
+        for task in self.tasks:
+            task.k[nodes] = self.wanted(task.rule)
+            task.redirect[nodes] = NOBODY
+            task.asked[nodes] = NOBODY
+            task.limit[nodes] = self.limit(task.rule, task.k)[nodes]
+            task.target[nodes] = task.limit[nodes]
+
+    def slot_kinds(self, size: int) -> list[str]:
+        return ["neighbour"] * size
+
+    def round(self) -> None:
+        network, rows = self.network, self._rows()
+        connections.drop_silent(network.now - self.config.max_age, rows)
+        members = Membership(
+            network.seed,
+            self.config.view_share,
+            network.alive,
+            np.flatnonzero(network.alive).astype(np.int32),
+            network.topic_nodes.starts,
+            network.topic_nodes.columns,
+        )
+        for task in self.tasks:
+            connections.count_degrees(task.role, rows, task.degree)
+        self.adapt()
+        for task in self.tasks:
+            if task.k.any():
+                self._run(task, rows, members)
+        heartbeat(network.now, 0, network.size, network.views)
+        network.links_changed()
+
+    def _run(self, task: Task, rows: Rows, members: Membership) -> None:
+        """One iteration of a task at every node, and the messages that come of it."""
+        network, profiles = self.network, self.network.profiles
+        degree, target = task.degree.copy(), task.target.copy()
+        to, kind, answer, told = np.full((4, network.size), NOBODY, np.int32)
+        letters = Letters(to, kind, answer, told)
+        network.in_chunks(
+            lambda a, b: connections.maintain(
+                network.seed, network.now, (a, b), task, degree, target, rows, profiles, members, letters
+            )
+        )
+        senders = np.flatnonzero(kind != NOTHING)
+        order = senders[np.argsort(priorities(network.seed + network.now, ARRIVAL, network.size)[senders])]
+        connections.deliver(
+            network.seed,
+            network.now,
+            order,
+            self.config.margin,
+            task,
+            degree,
+            target,
+            rows,
+            profiles,
+            letters,
+            self._sent,
+        )
+
+    def adapt(self) -> None:
+        """Let nodes change what they want, before a round's messages."""
+        return
+
+    def say_goodbye(self, nodes: Columns) -> None:
+        """LEAVE to every neighbour of every task (§2.4)."""
+        rows = self._rows()
+        for node in nodes:
+            row = slice(rows.starts[node], rows.starts[node + 1])
+            for task in self.tasks:
+                self._sent[LEAVE] += int(((rows.links[row] != NOBODY) & (rows.roles[row] & task.role != 0)).sum())
+        super().say_goodbye(nodes)
+
+    def forget(self, nodes: Columns) -> None:
+        self._begin(nodes.astype(np.int64))
+
+    def interests_changed(self) -> None:
+        self._make_room()
+        for task in self.tasks:
+            task.limit[:] = self.limit(task.rule, task.k)
+
+    def messages(self) -> dict[str, int]:
+        return dict(zip(MESSAGES, self._sent.tolist(), strict=True))
+
+    def delivery(self) -> Delivery:
+        return self.flooding(trees=self.config.dissemination == "tree")
+
+
+def _new_task(role: int, rule: int, size: int, config: ConnectionConfig) -> Task:
+    k, limit, target, degree = np.zeros((4, size), np.int32)
+    redirect = np.full(size, NOBODY, np.int32)
+    return Task(
+        role, rule, k, limit, target, degree, redirect, np.full((size, config.quarantine_rounds), NOBODY, np.int32)
+    )
+
+
+@njit
+def _copy_roles(old_starts: Starts, old_roles: NDArray[np.uint8], starts: Starts, roles: NDArray[np.uint8]) -> None:
+    for p in range(len(starts) - 1):
+        for i in range(min(starts[p + 1] - starts[p], old_starts[p + 1] - old_starts[p])):
+            roles[starts[p] + i] = old_roles[old_starts[p] + i]
+
+
+class SpiderCast(ConnectionSystem):
+    """SpiderCast on a network."""
+
+    name = "spidercast"
+    paper = "Chockler, Melamed, Tock & Vitenberg, DEBS 2007"
+    summary = "one overlay in which every topic is connected: greedy and random coverage of each node's topics"
+    config_type = SpiderCastConfig
+    config: SpiderCastConfig
+    rules = (GREEDY, RANDOM)
+
+    def wanted(self, rule: int) -> int:
+        return self.config.greedy_coverage if rule == GREEDY else self.config.random_coverage
+
+    def most_wanted(self, rule: int) -> int:
+        return max(self.wanted(rule), MOST_RANDOM) if rule == RANDOM and self.config.adaptive else self.wanted(rule)
+
+    def adapt(self) -> None:
+        """§3.3.1: nodes that are covered by K_g links alone also cover at random, and once more while they have fewer
+        links than topics. A node looks at its degree when both tasks have what they want."""
+        if not self.config.adaptive:
+            return
+        network, (greedy, random) = self.network, self.tasks
+        total = np.empty(network.size, np.int32)
+        connections.count_degrees(greedy.role | random.role, self._rows(), total)
+        covered = connections.is_covered(greedy, self._rows(), network.profiles)
+        covered &= connections.is_covered(random, self._rows(), network.profiles)
+        topics = np.diff(network.profiles.starts)
+        first = (random.k == 0) & (total == greedy.k)
+        again = (random.k > 0) & (random.k < MOST_RANDOM) & (total < topics)
+        more = network.alive & covered & (first | again)
+        random.k[more] += 1
+        random.limit[more] = self.limit(RANDOM, random.k)[more]
+
+    def findings(self) -> dict[str, float]:
+        k = self.tasks[1].k[self.network.alive]
+        return {"random_coverage": float(k.mean()), "random_coverage_max": float(k.max())} if len(k) else {}
+
+
+register(SpiderCast)
