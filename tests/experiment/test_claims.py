@@ -46,6 +46,57 @@ def test_v6_wants_every_curve_to_fall() -> None:
     assert verdict("V6", series(8.0))[0] == NOT_MET  # rises from 25 to 35
 
 
+def test_s1_wants_every_degree_within_ten_percent() -> None:
+    sizes, claimed = (1000, 2000, 4000, 6000, 8000, 10000), (10.81, 10.11, 9.53, 9.24, 9.08, 8.95)
+
+    def degrees(last: float) -> dict[str, list[dict[str, Any]]]:
+        shown = [*claimed[:-1], last]
+        return {
+            "spidercast_fig12": [
+                row("spidercast", "RSS", "degree", value, nodes=n) for n, value in zip(sizes, shown, strict=True)
+            ]
+        }
+
+    assert verdict("S1", degrees(9.8))[0] == MET
+    assert verdict("S1", degrees(9.9))[0] == NOT_MET
+    assert verdict("S1", degrees(8.0))[0] == NOT_MET
+
+
+def test_s7_wants_a_peak_at_twenty_topics() -> None:
+    def degrees(*values: float) -> dict[str, list[dict[str, Any]]]:
+        names = [f"{s} topics a node" for s in (10, 15, 20, 30, 40)]
+        rows = [row("spidercast", name, "degree", v, nodes=10_000) for name, v in zip(names, values, strict=True)]
+        return {"spidercast_fig8c": rows}
+
+    assert verdict("S7", degrees(9, 10, 11, 10, 9))[0] == MET
+    assert verdict("S7", degrees(9, 10, 11, 12, 9))[0] == NOT_MET
+
+
+def test_s10_is_judged_on_both_sizes() -> None:
+    def messages(small: float, large: float) -> dict[str, list[dict[str, Any]]]:
+        kinds = "messages", "connect", "connect_ok", "redirect", "disconnect", "disconnect_ok", "leave"
+        return {
+            "spidercast_fig11": [
+                row("spidercast", f"{n} online", f"{kind}_per_change", value, mean_up_s=100.0)
+                for n, value in ((1000, small), (2000, large))
+                for kind in kinds
+            ]
+        }
+
+    assert verdict("S10", messages(40, 40))[0] == MET
+    assert verdict("S10", messages(40, 50))[0] == NOT_MET
+
+
+def test_s12_wants_both_ends_of_the_range() -> None:
+    def degrees(ring: float) -> dict[str, list[dict[str, Any]]]:
+        own = [row("spidercast", "RSS", "degree", 10.0, nodes=n) for n in (1000, 10000)]
+        rings = [row("ring-per-topic", "RSS", "degree", value, nodes=n) for n, value in ((1000, 15.0), (10000, ring))]
+        return {"spidercast_fig14": own + rings}
+
+    assert verdict("S12", degrees(18.0)) == (MET, "50 % higher at 1,000 nodes to 80 % at 10,000")
+    assert verdict("S12", degrees(15.0))[0] == NOT_MET
+
+
 def test_without_evidence_the_reason_is_told() -> None:
     (judged,) = judge_all([CLAIMS["V9"]], Evidence({}, {"vitis_fig10": "no folder of real traces here"}))
     assert judged.finding.verdict == NOT_HERE

@@ -111,11 +111,37 @@ kind = "pie"
         "e.toml:18: systems.workloads: 'c': the workloads here are a",
         "e.toml:19: systems.table_size: 3: needs at least 4",
         "e.toml:19: systems.table_size: 'many' is not a valid int",
-        "e.toml:22: systems.system: 'nope': choose one of opt, rvr, vitis",
+        "e.toml:22: systems.system: 'nope': choose one of opt, ring-per-topic, rvr",
         "e.toml:25: plots.kind: 'pie': choose one of series, distribution, progress",
     ):
         assert expected in said, (expected, said)
     assert said.startswith(f"{tmp_path / 'e.toml'}: 11 mistakes\n")
+
+
+@pytest.mark.parametrize(
+    ("churn", "expected"),
+    [
+        ('{ crowd = "half" }', "churn.crowd: half: write it as SHARE@ROUND"),
+        ('{ crowd = "0.5@3", crash = "0.5@9" }', "churn: needs one of path (with format), model, crowd and crash"),
+        ('{ model = "vitis-high" }', "churn.model: 'vitis-high': choose one of spidercast-churn"),
+        ('{ model = "spidercast-churn", mean_up_s = 0 }', "churn.mean_up_s: 0: needs at least 0.001"),
+        ('{ path = "x", speed = 3 }', "churn.speed: unknown; known are"),
+    ],
+)
+def test_churn_is_checked_before_anything_runs(tmp_path: Path, churn: str, expected: str) -> None:
+    text = GOOD.replace('name = "small"\n', f'name = "small"\nchurn = {churn}\n')
+    with pytest.raises(UsageError) as caught:
+        read_experiment(write(tmp_path, text))
+    assert expected in str(caught.value)
+
+
+def test_lists_in_churn_are_a_grid(tmp_path: Path) -> None:
+    churn = 'churn = { model = "spidercast-churn", mean_up_s = [50.0, 100.0], round_s = 0.5 }'
+    runs = plan(read_experiment(write(tmp_path, GOOD.replace('name = "small"\n', f'name = "small"\n{churn}\n'))))
+    assert {(run.shown["mean_up_s"], run.churn["mean_up_s"]) for run in runs if run.churn} == {
+        (50.0, 50.0),
+        (100.0, 100.0),
+    }
 
 
 def test_files_that_are_no_toml_are_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Churn
 from grapevine.sim.churn import Schedule, flash_crowd, from_sessions, mass_failure
+from grapevine.synthetic import generate_churn
 
 
 def churn(*sessions: tuple[int, float, float]) -> Churn:
@@ -79,6 +80,29 @@ def test_crowds_and_failures() -> None:
     assert mass_failure(100, share=0.3, round=4, seed=2).changes[4].crashes.tolist() != (
         failure.changes[4].crashes.tolist()
     )
+
+
+def test_who_comes_back_may_be_somebody_else() -> None:
+    sessions = churn((0, 0.0, 2.0), (1, 0.0, 9.0), (0, 4.0, 9.0))
+    schedule = from_sessions(sessions, 5, round_s=1, rejoin="new", graceful=True)
+    assert schedule.first.tolist() == [0, 1]
+    assert schedule.changes[2].leaves.tolist() == [0]
+    assert schedule.changes[4].joins.tolist() == [2]  # the trace's node 0 again
+    with pytest.raises(
+        UsageError, match="rejoin=new: 3 sessions, each a node of its own, need as many nodes; there are 2"
+    ):
+        from_sessions(sessions, 2, round_s=1, rejoin="new")
+    with pytest.raises(UsageError, match="rejoin=again: choose one of same, new"):
+        from_sessions(sessions, 5, round_s=1, rejoin="again")
+
+
+def test_generated_sessions_are_those_of_the_stored_table() -> None:
+    made = generate_churn("spidercast-churn", nodes=200, mean_up_s=50.0, duration_s=400.0, seed=4)
+    assert (np.diff(made.joined_s) >= 0).all()
+    assert np.isinf(made.left_s).any() and not np.isnan(made.left_s).any()
+    assert 0.7 < (made.joined_s == 0).sum() / 200 < 0.9  # the steady state: four fifths are there
+    with pytest.raises(UsageError, match="spidercast makes subscriptions, not churn"):
+        generate_churn("spidercast")
 
 
 def test_impossible_schedules_are_refused() -> None:

@@ -5,7 +5,8 @@ serves two tasks is one connection: `roles` has a bit per task for every slot of
 
 In a round every node does one iteration of MAINTAINNEIGHBORS from the state at its start, sending one message at most.
 Messages reach their receivers in random order and are answered one by one; answers are handled before the round ends.
-Degrees and targets of neighbours are those of the last heartbeat, at the start of the round.
+Degrees and targets of neighbours are those of the last heartbeat, at the start of the round; a neighbour that crashed
+and is not yet missed counts as a node without links.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from grapevine.blocks import coverage
 from grapevine.blocks.coverage import Gains, Membership, Need, holds
 from grapevine.blocks.profiles import Profiles
-from grapevine.blocks.views import CONNECT_TIES, DISCONNECT_TIES, NOBODY, REDIRECT_TIES
+from grapevine.blocks.views import ARRIVAL, CONNECT_TIES, DISCONNECT_TIES, NOBODY, REDIRECT_TIES
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import absorb, draw
@@ -28,6 +29,7 @@ GREEDY, RANDOM, SIMILAR, STRANGER = range(4)
 # Messages.
 MESSAGES = "connect", "connect-ok", "redirect", "disconnect", "disconnect-ok", "leave"
 NOTHING, CONNECT, CONNECT_OK, REDIRECT, DISCONNECT, DISCONNECT_OK, LEAVE = range(-1, 6)
+_NEVER_COVERED = 2**30  # a K that no number of neighbours reaches
 _TRIES = 100  # draws for a random node before giving up until the next round
 
 
@@ -51,6 +53,7 @@ class Task(NamedTuple):
     degree: Columns  # neighbours in this task, now
     redirect: Columns  # whom to ask next, because somebody said so
     asked: NDArray[np.int32]  # [node, round modulo its length]: whom it asked lately (quarantine)
+    same_order: bool  # everybody breaks ties in the same order instead of at random
 
 
 class Letters(NamedTuple):
@@ -74,20 +77,52 @@ def neighbours_in(p: int, role: int, rows: Rows, out: Columns) -> Columns:
 
 
 @njit
-def drop_silent(oldest: int, rows: Rows) -> None:
+def drop_silent(oldest: int, online: Columns, rows: Rows) -> None:
     """FAILUREDETECTIONSUSPECT: neighbours last heard before the round `oldest` are no longer neighbours."""
-    for at in range(len(rows.links)):
-        if rows.links[at] != NOBODY and rows.heard[at] < oldest:
-            rows.links[at] = NOBODY
+    links, heard = rows.links, rows.heard
+    for p in online:
+        for at in range(rows.starts[p], rows.starts[p + 1]):
+            if links[at] != NOBODY and heard[at] < oldest:
+                links[at] = NOBODY
 
 
 @njit
-def count_degrees(role: int, rows: Rows, out: Columns) -> None:
-    """Neighbours of every node in one task."""
-    for p in range(len(rows.starts) - 1):
-        out[p] = 0
+def count_degrees(role: int, online: Columns, rows: Rows, out: Columns) -> None:
+    """Neighbours of every node in one task, or in several."""
+    links, roles = rows.links, rows.roles
+    out[:] = 0
+    for p in online:
+        count = 0
         for at in range(rows.starts[p], rows.starts[p + 1]):
-            out[p] += rows.links[at] != NOBODY and rows.roles[at] & role != 0
+            count += links[at] != NOBODY and roles[at] & role != 0
+        out[p] = count
+
+
+@njit
+def heartbeat(now: int, online: Columns, alive: NDArray[np.bool_], rows: Rows) -> None:
+    """Everyone tells its neighbours in which tasks it holds the link; tasks that the other end does not name are over.
+
+    A node that came back from a crash knows nothing of its old links: it is silent on them, however alive.
+    """
+    links, roles = rows.links, rows.roles
+    for p in online:
+        for at in range(rows.starts[p], rows.starts[p + 1]):
+            q = links[at]
+            if q != NOBODY and alive[q]:
+                for back in range(rows.starts[q], rows.starts[q + 1]):
+                    if links[back] == p and roles[back] & roles[at]:
+                        roles[at] &= roles[back]
+                        rows.heard[at] = now
+                        break
+
+
+@njit
+def arrivals(seed: int, now: int, role: int, senders: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The senders in the order in which their messages arrive."""
+    order = np.empty(len(senders), np.uint64)
+    for i in range(len(senders)):
+        order[i] = absorb(draw(seed, now, senders[i], ARRIVAL), role)
+    return senders[np.argsort(order)]
 
 
 @njit
@@ -140,11 +175,13 @@ def _remove(p: int, q: int, task: Task, rows: Rows) -> None:
 
 @njit
 def _lay(p: int, neighbours: Columns, task: Task, profiles: Profiles, need: Need) -> None:
-    """The need of p for the task's rule: similarity (§3.9.1) looks at all of p's topics, whoever has them."""
-    if task.rule == SIMILAR:
-        coverage.lay_need(p, 1, neighbours[:0], profiles, need)
-    else:
-        coverage.lay_need(p, task.k[p], neighbours, profiles, need)
+    """The need of p for the task's rule.
+
+    Tasks that want a number of neighbours (§3.9.1) do not look at what is covered: all of p's topics stay in need, so a
+    gain is the whole intersection and no neighbour is a loss.
+    """
+    counts_topics = task.rule == GREEDY or task.rule == RANDOM
+    coverage.lay_need(p, task.k[p] if counts_topics else _NEVER_COVERED, neighbours, profiles, need)
 
 
 @njit
@@ -198,7 +235,7 @@ def maintain(
                         task.asked[p, now % period] = q
         if missing == 0 or task.degree[p] > task.limit[p]:
             task.target[p] = min(task.limit[p], task.degree[p])
-            ties = draw(seed, now, p, DISCONNECT_TIES)
+            ties = absorb(draw(seed, now, p, DISCONNECT_TIES), task.role)
             q = coverage.disconnect_candidate(neighbours, degree, target, ties, profiles, need)
             if q != NOBODY and (task.degree[p] > task.target[p] or _can_lose(p, q, task, profiles, need)):
                 letters.to[p], letters.kind[p] = q, DISCONNECT
@@ -232,6 +269,8 @@ def _whom_to_connect(
         return int(redirected)
     taken = np.concatenate((neighbours, task.asked[p]))
     bits = absorb(draw(seed, now, p, CONNECT_TIES), task.role)
+    if task.same_order and task.rule in (GREEDY, SIMILAR):
+        bits = absorb(draw(seed, 0, 0, CONNECT_TIES), task.role)
     if task.rule == RANDOM:
         return coverage.next_random(p, bits, taken, profiles, members, need, scratch)
     if task.rule == STRANGER:
@@ -266,7 +305,7 @@ def deliver(
         q = letters.to[p]
         sent[letters.kind[p]] += 1
         if letters.kind[p] == CONNECT:
-            if _is_neighbour(q, p, task.role, rows):  # both asked in the same round
+            if _is_neighbour(q, p, task.role, rows):  # p crashed, came back and was not missed
                 letters.answer[p] = CONNECT_OK
             elif task.degree[q] < task.limit[q] + margin:
                 _add(now, q, p, task, rows)
@@ -274,7 +313,7 @@ def deliver(
                 letters.answer[p] = CONNECT_OK
             else:
                 neighbours = neighbours_in(q, task.role, rows, room)
-                ties = draw(seed, now, q, REDIRECT_TIES)
+                ties = absorb(draw(seed, now, q, REDIRECT_TIES), task.role)
                 told = coverage.redirect_candidate(p, neighbours, degree, target, margin, ties, profiles)
                 letters.told[p] = told
                 letters.answer[p] = REDIRECT if told != NOBODY else NOTHING

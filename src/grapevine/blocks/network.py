@@ -177,8 +177,7 @@ class Network:
         """The nodes tell their neighbours that they leave; these drop their links at once."""
         leaving = np.zeros(self.size, np.bool_)
         leaving[nodes] = True
-        links = self._links[0]
-        links[(links != NOBODY) & leaving[links]] = NOBODY
+        _drop_links(leaving, self._links[0])
         self._neighbours = None
 
     def leave(self, nodes: Columns) -> None:
@@ -208,6 +207,13 @@ def _bootstrap(seed: int, now: int, nodes: Columns, online: Columns, ids: NDArra
             nearest = path[last] if views.alive[path[last]] else path[last - 1]
             views.backups[p] = views.backups[nearest]
             views.backups[p, -1] = nearest  # the farthest makes room; the order is mended in the first exchange
+
+
+@njit
+def _drop_links(leaving: NDArray[np.bool_], links: NDArray[np.int32]) -> None:
+    for at in range(len(links)):
+        if links[at] != NOBODY and leaving[links[at]]:
+            links[at] = NOBODY
 
 
 @njit

@@ -179,7 +179,12 @@ LINKS = Table(
     (
         Column("source", _int, "node that chose the link"),
         Column("target", _int, "node at the other end"),
-        Column("kind", _text, "what it was chosen for: `successor`, `predecessor`, `long`, `friend`, `coverage`"),
+        Column(
+            "kind",
+            _text,
+            "what it was chosen for: `successor`, `predecessor`, `long`, `friend`, `coverage`, `topic successor`; "
+            "`neighbour` where both ends agreed on it",
+        ),
     ),
 )
 

@@ -211,7 +211,7 @@ def topic_metrics(topics: DataFrame) -> DataFrame:
 def round_metrics(rounds: DataFrame) -> DataFrame:
     """The worst moment of a run, and the worst of its flash crowd: of the rounds after the network grew most."""
     growth = F.col("online") - F.lag("online").over(Window.partitionBy("run_id").orderBy("round"))
-    grown = rounds.select("run_id", "round", "hit_ratio", growth.alias("growth"))
+    grown = rounds.select("run_id", "round", "hit_ratio", "degree", "connected_topics", growth.alias("growth"))
     first = F.max(F.struct("growth", (-F.col("round")).alias("minus_round"))).alias("most")  # the first of equals
     crowd = grown.groupBy("run_id").agg(first)
     since = F.col("round") + F.col("most.minus_round")

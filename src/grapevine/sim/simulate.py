@@ -133,7 +133,7 @@ def simulate(
     topics = np.arange(workload.topic_count, dtype=np.int32)
     engine.settle((0, len(topics)))
     last, load = engine.publish(topics, grace_rounds=run.grace_rounds, owners=run.publish_from == "owner")
-    if not engine.schedule.changes:
+    if not engine.schedule.changes or not measured:
         measured = [last]  # without churn, the samples on the way say nothing that the end does not
     found = {
         tables.EVENTS.name: _table(tables.EVENTS, {k: np.concatenate([e[k] for e in measured]) for k in last}),

@@ -21,12 +21,10 @@ from numpy.typing import NDArray
 from grapevine.blocks import connections
 from grapevine.blocks.connections import GREEDY, LEAVE, MESSAGES, NOTHING, RANDOM, Letters, Rows, Task
 from grapevine.blocks.coverage import Membership
-from grapevine.blocks.exchange import heartbeat
 from grapevine.blocks.network import Network
-from grapevine.blocks.views import ARRIVAL, NOBODY
+from grapevine.blocks.views import NOBODY
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
-from grapevine.kernels.rng import priorities
 from grapevine.model.config import Config, parameter
 from grapevine.systems.base import Delivery, System, register
 
@@ -55,6 +53,12 @@ class ConnectionConfig(Config):
     )
     max_age: int = parameter(
         3, "rounds without heartbeat after which a neighbour is dropped", source="SpiderCast §2.3 names none", low=1
+    )
+    ties: str = parameter(
+        "random",
+        "of equally good nodes everybody asks a random one, or all the same one (by a common order)",
+        source="SpiderCast Fig. 5: random; the other explains what it measured (docs/papers.md#spidercast)",
+        choices=("random", "order"),
     )
     dissemination: str = parameter(
         "flood",
@@ -147,22 +151,17 @@ class ConnectionSystem(System):
 
     def round(self) -> None:
         network, rows = self.network, self._rows()
-        connections.drop_silent(network.now - self.config.max_age, rows)
-        members = Membership(
-            network.seed,
-            self.config.view_share,
-            network.alive,
-            np.flatnonzero(network.alive).astype(np.int32),
-            network.topic_nodes.starts,
-            network.topic_nodes.columns,
-        )
+        online = np.flatnonzero(network.alive).astype(np.int32)
+        topic_starts, topic_nodes = network.topic_nodes.starts, network.topic_nodes.columns
+        members = Membership(network.seed, self.config.view_share, network.alive, online, topic_starts, topic_nodes)
+        connections.drop_silent(network.now - self.config.max_age, online, rows)
         for task in self.tasks:
-            connections.count_degrees(task.role, rows, task.degree)
-        self.adapt()
+            connections.count_degrees(task.role, online, rows, task.degree)
+        self.adapt(online)
         for task in self.tasks:
             if task.k.any():
                 self._run(task, rows, members)
-        heartbeat(network.now, 0, network.size, network.views)
+        connections.heartbeat(network.now, online, network.alive, rows)
         network.links_changed()
 
     def _run(self, task: Task, rows: Rows, members: Membership) -> None:
@@ -176,8 +175,7 @@ class ConnectionSystem(System):
                 network.seed, network.now, (a, b), task, degree, target, rows, profiles, members, letters
             )
         )
-        senders = np.flatnonzero(kind != NOTHING)
-        order = senders[np.argsort(priorities(network.seed + network.now, ARRIVAL, network.size)[senders])]
+        order = connections.arrivals(network.seed, network.now, task.role, np.flatnonzero(kind != NOTHING))
         connections.deliver(
             network.seed,
             network.now,
@@ -192,7 +190,7 @@ class ConnectionSystem(System):
             self._sent,
         )
 
-    def adapt(self) -> None:
+    def adapt(self, online: Columns) -> None:
         """Let nodes change what they want, before a round's messages."""
         return
 
@@ -222,10 +220,8 @@ class ConnectionSystem(System):
 
 def _new_task(role: int, rule: int, size: int, config: ConnectionConfig) -> Task:
     k, limit, target, degree = np.zeros((4, size), np.int32)
-    redirect = np.full(size, NOBODY, np.int32)
-    return Task(
-        role, rule, k, limit, target, degree, redirect, np.full((size, config.quarantine_rounds), NOBODY, np.int32)
-    )
+    redirect, asked = np.full(size, NOBODY, np.int32), np.full((size, config.quarantine_rounds), NOBODY, np.int32)
+    return Task(role, rule, k, limit, target, degree, redirect, asked, config.ties == "order")
 
 
 @njit
@@ -251,14 +247,14 @@ class SpiderCast(ConnectionSystem):
     def most_wanted(self, rule: int) -> int:
         return max(self.wanted(rule), MOST_RANDOM) if rule == RANDOM and self.config.adaptive else self.wanted(rule)
 
-    def adapt(self) -> None:
+    def adapt(self, online: Columns) -> None:
         """§3.3.1: nodes that are covered by K_g links alone also cover at random, and once more while they have fewer
         links than topics. A node looks at its degree when both tasks have what they want."""
         if not self.config.adaptive:
             return
         network, (greedy, random) = self.network, self.tasks
         total = np.empty(network.size, np.int32)
-        connections.count_degrees(greedy.role | random.role, self._rows(), total)
+        connections.count_degrees(greedy.role | random.role, online, self._rows(), total)
         covered = connections.is_covered(greedy, self._rows(), network.profiles)
         covered &= connections.is_covered(random, self._rows(), network.profiles)
         topics = np.diff(network.profiles.starts)

@@ -1,0 +1,655 @@
+"""SpiderCast and its rivals: link by link as in the plain Python of `tests/naive_connections.py`, and as promised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from grapevine import Workload, simulate
+from grapevine.blocks import coverage
+from grapevine.blocks.connections import MESSAGES
+from grapevine.blocks.coverage import Gains, Membership
+from grapevine.blocks.profiles import Profiles, make_profiles
+from grapevine.blocks.views import NOBODY
+from grapevine.kernels import csr
+from grapevine.model.errors import UsageError
+from grapevine.sim.churn import Change, Schedule, everyone, mass_failure
+from grapevine.sim.rounds import Rounds
+from grapevine.sim.simulate import RunConfig, make_config
+from grapevine.synthetic import generate
+from grapevine.systems.spidercast import ConnectionSystem
+from tests.naive import draw
+from tests.naive_connections import MEMBERSHIP, NaiveConnections
+from tests.worlds import medium_of, publish
+
+ROUNDS = 24
+QUICK = RunConfig(measure_topics=0)
+
+
+def workload_of(
+    nodes: int, topics: int, least: int, most: int, *, exponent: float = 0.5, popularity: str = "zipf", seed: int = 1
+) -> Workload:
+    sizes = {"min_subscriptions": least, "max_subscriptions": most}
+    return generate(
+        "spidercast", nodes=nodes, topics=topics, popularity=popularity, exponent=exponent, seed=seed, **sizes
+    )
+
+
+def int32(numbers: Sequence[int]) -> NDArray[np.int32]:
+    return np.array(numbers, np.int32)
+
+
+# The kernels and the plain rounds
+
+
+class Case(NamedTuple):
+    system: str
+    parameters: dict[str, Any]
+    workload: dict[str, Any]
+
+
+CASES = {
+    "greedy (3, 0)": Case("spidercast", {}, {"nodes": 100, "topics": 30, "least": 3, "most": 8}),
+    "greedy and random (3, 1)": Case(
+        "spidercast",
+        {"random_coverage": 1},
+        {"nodes": 80, "topics": 40, "least": 5, "most": 5, "popularity": "uniform"},
+    ),
+    "adaptive, skewed": Case(
+        "spidercast", {"adaptive": True}, {"nodes": 100, "topics": 12, "least": 8, "most": 8, "exponent": 2.0}
+    ),
+    "no margin": Case(
+        "spidercast",
+        {"greedy_coverage": 1, "margin": 0},
+        {"nodes": 100, "topics": 40, "least": 1, "most": 6, "exponent": 1.0},
+    ),
+    "small margin": Case(
+        "spidercast",
+        {"greedy_coverage": 1, "random_coverage": 1, "margin": 1, "quarantine_rounds": 0},
+        {"nodes": 100, "topics": 40, "least": 1, "most": 6, "exponent": 1.0},
+    ),
+    "partial view": Case(
+        "spidercast",
+        {"random_coverage": 1, "view_share": 0.2, "max_age": 1},
+        {"nodes": 120, "topics": 30, "least": 4, "most": 6},
+    ),
+    "ties in a common order": Case(
+        "spidercast",
+        {"greedy_coverage": 2, "ties": "order"},
+        {"nodes": 80, "topics": 20, "least": 2, "most": 6, "exponent": 1.0},
+    ),
+    # Nobody is missed before the end, so those who come back find neighbours that still count on them.
+    "slow to miss": Case(
+        "spidercast",
+        {"greedy_coverage": 2, "random_coverage": 1, "margin": 2, "max_age": 30},
+        {"nodes": 60, "topics": 20, "least": 2, "most": 5},
+    ),
+    "similarity (4, 2)": Case(
+        "similarity",
+        {"similar": 4, "random": 2, "margin": 1},
+        {"nodes": 80, "topics": 30, "least": 3, "most": 8},
+    ),
+    "random (5), skewed": Case(
+        "similarity",
+        {"similar": 0, "random": 5, "margin": 1},
+        {"nodes": 80, "topics": 10, "least": 3, "most": 8, "exponent": 2.0},
+    ),
+}
+EVERY = list(CASES)
+
+
+class Story(NamedTuple):
+    """What happens to the nodes, by round."""
+
+    first: list[int]
+    joins: dict[int, list[int]]
+    leaves: dict[int, list[int]]
+    crashes: dict[int, list[int]]
+    wishes: dict[int, list[tuple[int, int, bool]]]  # node, topic, wanted or not
+
+    def schedule(self) -> Schedule:
+        rounds = sorted({*self.joins, *self.leaves, *self.crashes})
+        changes = {
+            now: Change(*(int32(some.get(now, [])) for some in (self.joins, self.leaves, self.crashes)))
+            for now in rounds
+        }
+        return Schedule(int32(self.first), changes)
+
+
+def quiet(workload: Workload) -> Story:
+    return Story(list(range(workload.node_count)), {}, {}, {}, {})
+
+
+def eventful(workload: Workload) -> Story:
+    """Some crash, some leave, in round 16 both; half of them come back later than they are missed; five are new.
+
+    Interests change in two rounds, also of those who are away; one node loses all of them and gets others.
+    """
+    old, new = list(range(workload.node_count - 5)), list(range(workload.node_count - 5, workload.node_count))
+    crashed, left, last = old[3::9], old[4::9], old[5::9]
+    topics = {p: workload.topics_of(p).tolist() for p in (*old, *new)}
+    changed = [(p, topics[p][0], False) for p in old[1::8]]
+    changed += [(p, (7 * p) % workload.topic_count, True) for p in old[1::6]]
+    emptied = [(0, topic, False) for topic in topics[0]]
+    refilled = [(0, topic, True) for topic in topics[2]]
+    return Story(
+        old,
+        joins={11: crashed[::2] + new, 15: left[::2], 16: crashed[1::2]},
+        leaves={7: left, 16: last[::2]},
+        crashes={5: crashed, 16: last[1::2]},
+        wishes={9: changed + emptied, 13: [(p, t, True) for p, t, _ in changed[:5]] + refilled},
+    )
+
+
+class State(NamedTuple):
+    """One node in one task."""
+
+    neighbours: list[int]
+    target: int
+    redirect: int
+    k: int
+
+
+class Pair:
+    """Kernels and plain rounds, doing the same."""
+
+    def __init__(self, case: Case, *, churn: bool, seed: int = 9) -> None:
+        workload = workload_of(**case.workload)
+        config = make_config(case.system, case.parameters)
+        self.story = eventful(workload) if churn else quiet(workload)
+        self.fast = Rounds(case.system, workload, config, seed=seed, schedule=self.story.schedule())
+        given = config.as_dict()
+        known = ("margin", "view_share", "quarantine_rounds", "max_age", "ties", "adaptive")
+        wishes = [("greedy", "greedy_coverage"), ("random", "random_coverage")]
+        if case.system == "similarity":
+            wishes = [("similar", "similar"), ("stranger", "random")]
+        self.slow = NaiveConnections(
+            [set(workload.topics_of(p).tolist()) for p in range(workload.node_count)],
+            [(rule, given[parameter]) for rule, parameter in wishes],
+            seed=seed,
+            **{name: given[name] for name in known if name in given},
+        )
+        self.slow.join(self.story.first)
+
+    def run(self) -> Iterator[int]:
+        for now in range(1, ROUNDS + 1):
+            self.slow.leave(self.story.leaves.get(now, []))
+            self.slow.crash(self.story.crashes.get(now, []))
+            self.slow.join(self.story.joins.get(now, []))
+            for node, topic, wanted in self.story.wishes.get(now, []):
+                (self.fast.subscribe if wanted else self.fast.unsubscribe)(node, topic)
+                (self.slow.nodes[node].topics.add if wanted else self.slow.nodes[node].topics.discard)(topic)
+            self.fast.step()
+            self.slow.round()
+            yield now
+
+    def slow_states(self) -> dict[tuple[int, int], State]:
+        return {
+            (p.number, i): State(
+                sorted(task.neighbours), task.target, NOBODY if task.redirect is None else task.redirect, task.k
+            )
+            for p in self.slow.nodes
+            if p.alive
+            for i, task in enumerate(p.tasks)
+        }
+
+    def sent(self) -> dict[str, int]:
+        return {kind: self.slow.sent[kind] for kind in MESSAGES}
+
+
+def system_of(engine: Rounds) -> ConnectionSystem:
+    assert isinstance(engine.system, ConnectionSystem)
+    return engine.system
+
+
+def states(engine: Rounds) -> dict[tuple[int, int], State]:
+    """Of the nodes that are there."""
+    system, views, found = system_of(engine), engine.network.views, {}
+    for p in np.flatnonzero(engine.network.alive).tolist():
+        row = slice(views.starts[p], views.starts[p + 1])
+        links, roles = views.links[row], system.roles[row]
+        for i, task in enumerate(system.tasks):
+            near = sorted(links[(links != NOBODY) & (roles & task.role != 0)].tolist())
+            found[p, i] = State(near, int(task.target[p]), int(task.redirect[p]), int(task.k[p]))
+    return found
+
+
+@pytest.mark.parametrize("churn", [False, True], ids=["quiet", "eventful"])
+@pytest.mark.parametrize("name", EVERY)
+def test_every_neighbour_target_and_message_is_that_of_the_plain_rounds(name: str, churn: bool) -> None:
+    pair = Pair(CASES[name], churn=churn)
+    for _ in pair.run():
+        assert states(pair.fast) == pair.slow_states()
+        assert pair.fast.system.messages() == pair.sent()
+
+
+def test_small_margins_make_every_kind_of_message_needed() -> None:
+    """So the comparison above has seen them all; nobody says goodbye here, so a LEAVE is that of a full node."""
+    pair = Pair(CASES["small margin"], churn=False)
+    for _ in pair.run():
+        assert pair.fast.system.messages() == pair.sent()
+    assert min(pair.sent().values()) > 0
+
+
+def test_skewed_interests_raise_the_random_coverage_of_some_nodes_and_never_above_four() -> None:
+    """§3.3.1: K_r is raised while it is 3 or less."""
+    pair = Pair(CASES["adaptive, skewed"], churn=False)
+    reached = [{state.k for (_, i), state in states(pair.fast).items() if i == 1} for _ in pair.run()]
+    assert reached[0] == {0}
+    assert set.union(*reached) == {0, 1, 2, 3, 4}
+
+
+def test_who_is_back_before_being_missed_is_answered_by_the_neighbour_it_had() -> None:
+    """Both ask each other in round 1. In round 4 node 1 is back and asks 0, which is full, but with node 1."""
+    workload = Workload.from_pairs([0, 1], [0, 0], node_count=2, topic_count=1)
+    config = make_config("spidercast", {"greedy_coverage": 1, "margin": 0})
+    changes = {3: Change(crashes=int32([1])), 4: Change(joins=int32([1]))}
+    engine = Rounds("spidercast", workload, config, schedule=Schedule(int32([0, 1]), changes))
+    seen = []
+    for _ in range(4):
+        engine.step()
+        seen.append({p: state.neighbours for (p, i), state in states(engine).items() if i == 0})
+    assert seen == [{0: [1], 1: [0]}, {0: [1], 1: [0]}, {0: [1]}, {0: [1], 1: [0]}]
+    sent = {kind: count for kind, count in engine.system.messages().items() if count}
+    assert sent == {"connect": 3, "connect-ok": 3}
+
+
+# What the tables promise
+
+
+def one_sided(engine: Rounds) -> list[tuple[int, int, int]]:
+    """Neighbours (p, q) in a task such that q is there and does not count p."""
+    found = states(engine)
+    return [
+        (p, q, i) for (p, i), state in found.items() for q in state.neighbours
+        if (q, i) in found and p not in found[q, i].neighbours
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_links_have_two_ends_and_degrees_their_limit_when_nobody_crashes(name: str) -> None:
+    case = CASES[name]
+    workload = workload_of(**case.workload)
+    story = eventful(workload)._replace(crashes={}, wishes={})
+    joins = {now: [p for p in some if p % 9 == 4 or p not in story.first] for now, some in story.joins.items()}
+    config = make_config(case.system, case.parameters)
+    engine = Rounds(case.system, workload, config, seed=2, schedule=story._replace(joins=joins).schedule())
+    margin = system_of(engine).config.margin
+    for _ in range(ROUNDS):
+        engine.step()
+        assert one_sided(engine) == []
+        for (p, i), state in states(engine).items():
+            task = system_of(engine).tasks[i]
+            assert len(state.neighbours) == task.degree[p] <= task.limit[p] + margin
+
+
+def test_a_crash_too_short_to_be_noticed_leaves_no_link_of_one_end() -> None:
+    workload = workload_of(100, 30, 3, 8)
+    gone = int32(range(0, 100, 10))
+    schedule = Schedule(int32(range(100)), {10: Change(crashes=gone), 11: Change(joins=gone)})
+    engine = Rounds("spidercast", workload, make_config("spidercast", {}), schedule=schedule)
+    for _ in range(30):
+        engine.step()
+    assert one_sided(engine) == []
+
+
+# The rules, on anything
+
+
+class Situation(NamedTuple):
+    """A node p = 0, its wish, its neighbours and what it knows."""
+
+    interests: list[set[int]]
+    k: int
+    neighbours: list[int]
+    asked: list[int]
+    alive: list[bool]
+    degree: list[int]
+    target: list[int]
+    share: float
+    seed: int
+
+    def profiles(self) -> Profiles:
+        starts = np.cumsum([0, *map(len, self.interests)]).astype(np.int64)
+        topics = int32([topic for mine in self.interests for topic in sorted(mine)])
+        return make_profiles(np.arange(len(self.interests), dtype=np.uint64), starts, topics, np.ones(TOPICS))
+
+    def members(self, profiles: Profiles) -> Membership:
+        alive = np.array(self.alive)
+        rows = csr.transpose(profiles.starts, profiles.topics.astype(np.int32), TOPICS)
+        return Membership(self.seed, self.share, alive, np.flatnonzero(alive).astype(np.int32), *rows)
+
+    def taken(self) -> NDArray[np.int32]:
+        return int32([*self.neighbours, NOBODY, *self.asked])
+
+    def ties(self) -> np.uint64:
+        return np.uint64(draw(self.seed, 1, 0))
+
+    def uncovered(self, neighbours: Sequence[int]) -> set[int]:
+        """Fig. 3, lines 1-7."""
+        return {t for t in self.interests[0] if sum(t in self.interests[q] for q in neighbours) < self.k}
+
+    def gains(self) -> dict[int, int]:
+        """Nodes that p knows and may ask, and what each would cover."""
+        known = {
+            q for q in range(1, len(self.interests))
+            if self.alive[q] and (self.share == 1 or draw(self.seed, MEMBERSHIP, 0, q) / 2**64 < self.share)
+        }  # fmt: skip
+        open_topics = self.uncovered(self.neighbours)
+        gains = {q: len(self.interests[q] & open_topics) for q in known - {*self.neighbours, *self.asked}}
+        return {q: gain for q, gain in gains.items() if gain > 0}
+
+
+TOPICS = 6
+
+
+@st.composite
+def situations(pick: st.DrawFn) -> Situation:
+    size = pick(st.integers(2, 9))
+    others = st.lists(st.integers(1, size - 1), unique=True, max_size=size)
+    small = st.lists(st.integers(0, 3), min_size=size, max_size=size)
+    return Situation(
+        pick(st.lists(st.sets(st.integers(0, TOPICS - 1)), min_size=size, max_size=size)),
+        pick(st.integers(1, 3)),
+        pick(others),
+        pick(others),
+        pick(st.lists(st.booleans(), min_size=size, max_size=size)),
+        pick(small),
+        pick(small),
+        pick(st.sampled_from([1.0, 0.5])),
+        pick(st.integers(0, 2**63 - 1)),
+    )
+
+
+class Laid(NamedTuple):
+    """The same as the kernels want it."""
+
+    profiles: Profiles
+    members: Membership
+    need: coverage.Need
+    scratch: Gains
+
+
+def lay(at: Situation) -> Laid:
+    profiles, size = at.profiles(), len(at.interests)
+    need, scratch = np.zeros(TOPICS, np.int64), Gains(np.zeros(size, np.int32), np.empty(size, np.int32))
+    coverage.lay_need(0, at.k, int32(at.neighbours), profiles, need)
+    return Laid(profiles, at.members(profiles), need, scratch)
+
+
+def assert_clean(at: Situation, laid: Laid) -> None:
+    """What the kernels lent is as they found it."""
+    coverage.clear_need(0, int32(at.neighbours), laid.profiles, laid.need)
+    assert not laid.need.any()
+    assert not laid.scratch.gain.any()
+
+
+@given(situations())
+def test_the_greedy_choice_covers_as_much_as_any_allowed_node(at: Situation) -> None:
+    laid, gains = lay(at), at.gains()
+    assert coverage.uncovered(0, laid.profiles, laid.need) == len(at.uncovered(at.neighbours))
+    chosen = coverage.next_greedy(0, at.ties(), at.taken(), *laid)
+    assert chosen == NOBODY if not gains else gains[chosen] == max(gains.values())
+    assert_clean(at, laid)
+
+
+@given(situations())
+def test_the_random_choice_is_a_known_node_that_covers_something_and_is_not_taken(at: Situation) -> None:
+    laid, gains = lay(at), at.gains()
+    chosen = coverage.next_random(0, at.ties(), at.taken(), *laid)
+    assert chosen in gains if gains else chosen == NOBODY
+    assert_clean(at, laid)
+
+
+@given(situations())
+def test_the_disconnect_candidate_costs_least_of_those_with_more_than_they_need(at: Situation) -> None:
+    laid = lay(at)
+    chosen = coverage.disconnect_candidate(
+        int32(at.neighbours), int32(at.degree), int32(at.target), at.ties(), laid.profiles, laid.need
+    )
+    cost = {
+        q: len(at.uncovered([other for other in at.neighbours if other != q]))
+        for q in at.neighbours
+        if at.degree[q] > at.target[q]
+    }
+    assert cost[chosen] == min(cost.values()) if cost else chosen == NOBODY
+    assert_clean(at, laid)
+
+
+@given(situations(), st.integers(0, 2))
+def test_the_redirect_candidate_shares_most_with_who_asks_of_those_with_room(at: Situation, margin: int) -> None:
+    asking = len(at.interests) - 1
+    chosen = coverage.redirect_candidate(
+        asking, int32(at.neighbours), int32(at.degree), int32(at.target), margin, at.ties(), at.profiles()
+    )
+    shared = {
+        q: len(at.interests[q] & at.interests[asking])
+        for q in at.neighbours
+        if q != asking and at.degree[q] < at.target[q] + margin
+    }
+    assert shared[chosen] == max(shared.values()) if shared else chosen == NOBODY
+
+
+# Topics as others see them
+
+
+def graph_of(source: Sequence[int], target: Sequence[int], nodes: int) -> nx.Graph[int]:
+    graph: nx.Graph[int] = nx.empty_graph(nodes)
+    graph.add_edges_from(zip(source, target, strict=True))
+    return graph
+
+
+def test_three_greedy_links_connect_every_topic_of_a_thousand_nodes() -> None:
+    """§3.3: RSS popularity, 10 of 100 topics. scipy and networkx judge."""
+    workload = generate("spidercast", nodes=1_000, seed=4)
+    done = simulate("spidercast", workload, rounds=40, run=QUICK)
+    source, target = (done.links[name].to_numpy() for name in ("source", "target"))
+    overlay = csr_array((np.ones(len(source), np.int8), (source, target)), shape=(1_000, 1_000))
+    graph = graph_of(source.tolist(), target.tolist(), 1_000)
+    for topic in range(100):
+        members = workload.subscribers_of(topic)
+        assert connected_components(overlay[members][:, members], directed=False)[0] == 1
+        if topic % 20 == 0:
+            assert nx.is_connected(graph.subgraph(members.tolist()))
+
+
+def test_diameters_in_the_table_are_those_of_networkx() -> None:
+    workload = workload_of(150, 20, 2, 4)
+    done = simulate("spidercast", workload, rounds=25, run=RunConfig(measure_topics=0, diameter_topics=6))
+    graph = graph_of(done.links["source"].to_pylist(), done.links["target"].to_pylist(), 150)
+    shown = {topic: far for topic, far in enumerate(done.topics["diameter"].to_pylist()) if far is not None}
+    assert len(shown) == 6
+    for topic, far in shown.items():
+        assert far == nx.diameter(graph.subgraph(workload.subscribers_of(topic).tolist()))
+
+
+# Events
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters"), [("spidercast", {}), ("similarity", {"similar": 2, "random": 1})], ids=["whole", "pieces"]
+)
+def test_a_spanning_tree_reaches_the_same_nodes_without_duplicates(system: str, parameters: dict[str, Any]) -> None:
+    workload = workload_of(100, 20, 3, 5)
+    flood, tree = (
+        simulate(system, workload, rounds=20, run=QUICK, dissemination=way, **parameters) for way in ("flood", "tree")
+    )
+    assert tree.links.equals(flood.links)
+    for column in ("topic", "publisher", "subscribers", "reached", "wanted"):
+        assert tree.events[column].equals(flood.events[column])
+    assert sum(flood.events["duplicate"].to_pylist()) > 0 == sum(tree.events["duplicate"].to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters"), [("spidercast", {}), ("similarity", {"similar": 2, "random": 1})], ids=["whole", "pieces"]
+)
+def test_the_links_that_carry_a_topic_are_a_tree_of_each_of_its_parts(system: str, parameters: dict[str, Any]) -> None:
+    workload = workload_of(100, 20, 3, 5)
+    engine = Rounds(system, workload, make_config(system, {**parameters, "dissemination": "tree"}))
+    for _ in range(20):
+        engine.step()
+    links = engine.links()
+    overlay, parts_of = graph_of(links["source"].tolist(), links["target"].tolist(), 100), []
+    for topic in range(20):
+        members = workload.subscribers_of(topic).tolist()
+        _, drawn = engine.draw(topic)
+        tree = graph_of(drawn["source"], drawn["target"], 100).subgraph(members)
+        parts = sorted(map(sorted, nx.connected_components(tree)))
+        assert nx.is_forest(tree)
+        assert parts == sorted(map(sorted, nx.connected_components(overlay.subgraph(members))))
+        assert all(overlay.has_edge(p, q) for p, q in tree.edges)
+        parts_of.append(len(parts))
+    assert (max(parts_of) > 1) == (system == "similarity")
+
+
+#   0 --- 1
+#   |     |
+#   3 --- 2 --- 4     published by 4
+SQUARE = {0: [1, 3], 1: [2], 2: [3, 4]}
+IDS = [10, 20, 30, 40, 50]
+
+
+def test_a_flood_over_a_square_crosses_its_last_edge_both_ways() -> None:
+    """2 after one hop, 1 and 3 after two, 0 after three from 1; then 0 and 3 tell each other what they know."""
+    event, load = publish(medium_of(SQUARE, range(5), ids=IDS), 4)
+    assert (event["reached"], event["wanted"], event["duplicate"]) == (4, 4, 2)
+    assert (event["hops_sum"], event["hops_p50"], event["hops_max"]) == (1 + 2 + 2 + 3, 2, 3)
+    assert load[:, 1].tolist() == [1, 0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("topic_id", "hops"),
+    [
+        (11, [3, 2, 1, 4]),  # root 0: 0-1, 0-3, 1-2, 2-4
+        (31, [3, 2, 1, 2]),  # root 2: 2-1, 2-3, 2-4, 1-0
+        (41, [3, 4, 1, 2]),  # root 3: 3-0, 3-2, 0-1, 2-4
+    ],
+)
+def test_a_tree_grows_from_the_member_nearest_to_the_topic(topic_id: int, hops: list[int]) -> None:
+    """Of two ways of the same length the tree takes that over the smaller number."""
+    event, load = publish(medium_of(SQUARE, range(5), ids=IDS, topic_id=topic_id, trees=True), 4)
+    assert (event["reached"], event["wanted"], event["duplicate"]) == (4, 4, 0)
+    assert (event["hops_sum"], event["hops_max"]) == (sum(hops), max(hops))
+    assert load.tolist() == [[1, 0, 0]] * 4 + [[0, 0, 0]]
+
+
+def test_nodes_that_are_dead_or_do_not_subscribe_are_no_part_of_the_tree() -> None:
+    """Without 1, what remains of the square is the line 0 - 3 - 2 - 4; without 3 as well, 0 is alone."""
+    line, _ = publish(medium_of(SQUARE, range(5), ids=IDS, topic_id=11, trees=True, dead=[1]), 4)
+    assert (line["reached"], line["hops_sum"], line["duplicate"]) == (3, 1 + 2 + 3, 0)
+    pair, load = publish(medium_of(SQUARE, [0, 2, 4], ids=IDS, topic_id=11, trees=True), 4)
+    assert (pair["subscribers"], pair["reached"], pair["hops_sum"], pair["unwanted"]) == (2, 1, 1, 0)
+    assert load[:, 0].tolist() == [0, 0, 1, 0, 0]
+
+
+# Ring per topic
+
+
+def test_rings_on_a_small_workload_are_those_drawn_by_hand() -> None:
+    """Six nodes, named here by their places in the order of ids; 0-2 and 2-3 serve two rings and are there once."""
+    at = np.argsort(Workload.from_pairs([0], [0], node_count=6, topic_count=1).node_ids).tolist()
+    rings = {0: [0, 2, 3, 5], 1: [0, 2, 3], 2: [1, 4], 3: [1]}  # topic 4 has nobody
+    nodes, topics = zip(*((at[place], topic) for topic, ring in rings.items() for place in ring), strict=True)
+    workload = Workload.from_pairs(nodes, topics, node_count=6, topic_count=5)
+    done = simulate("ring-per-topic", workload, rounds=2, run=QUICK)
+    links = zip(done.links["source"].to_pylist(), done.links["target"].to_pylist(), strict=True)
+    hand = {(0, 2), (2, 3), (3, 5), (5, 0), (3, 0), (1, 4), (4, 1)}
+    assert sorted(links) == sorted((at[a], at[b]) for a, b in hand)
+    degree = done.nodes["degree"].to_pylist()
+    assert [degree[node] for node in at] == [3, 1, 2, 3, 1, 2]
+
+
+def test_the_rings_of_those_who_are_there_and_no_other_links_make_the_overlay() -> None:
+    workload = workload_of(80, 25, 3, 6)
+    engine = Rounds(
+        "ring-per-topic", workload, make_config("ring-per-topic", {}), schedule=mass_failure(80, share=0.3, round=2)
+    )
+    for _ in range(3):
+        engine.step()
+    expected: set[frozenset[int]] = set()
+    for topic in range(25):
+        there = [p for p in workload.subscribers_of(topic).tolist() if engine.network.alive[p]]
+        ring = sorted(there, key=lambda p: int(workload.node_ids[p]))
+        expected |= {frozenset(pair) for pair in pairwise([*ring, *ring[:1]]) if len(ring) > 1}
+    links = engine.links()
+    pairs = list(zip(links["source"].tolist(), links["target"].tolist(), strict=True))
+    assert len(pairs) == len(set(pairs))
+    assert {frozenset(pair) for pair in pairs} == expected
+    assert engine.network.neighbours().sizes().sum() == 2 * len(expected)
+
+
+# Mistakes, and threads
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters", "line"),
+    [
+        (
+            "spidercast",
+            {"greedy_coverage": 0, "random_coverage": 0},
+            "greedy_coverage=0, random_coverage=0: nobody would look for neighbours; give one of them",
+        ),
+        (
+            "spidercast",
+            {"greedy_coverage": 0, "random_coverage": 1, "adaptive": True},
+            "adaptive=true: needs greedy_coverage of 1 or more to adapt to",
+        ),
+        ("spidercast", {"margin": -1}, "margin=-1: needs at least 0"),
+        ("spidercast", {"view_share": 0}, "view_share=0: needs at least 0.001"),
+        ("spidercast", {"view_share": 1.5}, "view_share=1.5: needs at most 1"),
+        ("spidercast", {"dissemination": "gossip"}, "dissemination='gossip': choose one of flood, tree"),
+        (
+            "similarity",
+            {"similar": 0, "random": 0},
+            "similar=0, random=0: nobody would look for neighbours; give one of them",
+        ),
+    ],
+)
+def test_parameters_that_make_no_sense_are_answered_with_one_line(
+    system: str, parameters: dict[str, Any], line: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        simulate(system, workload_of(40, 10, 2, 3), **parameters)
+    assert str(error.value) == line
+
+
+@pytest.mark.parametrize("name", ["small margin", "partial view", "similarity (4, 2)"])
+def test_the_number_of_threads_changes_neither_links_nor_messages(name: str) -> None:
+    case = CASES[name]
+    workload = workload_of(**case.workload)
+    one, three = (
+        simulate(
+            case.system,
+            workload,
+            threads=threads,
+            schedule=mass_failure(workload.node_count, share=0.2, round=8),
+            rounds=20,
+            **case.parameters,
+        )
+        for threads in (1, 3)
+    )
+    assert one.links.equals(three.links)
+    assert one.tables["messages"].equals(three.tables["messages"])
+    assert sum(one.tables["messages"]["count"].to_pylist()) > 0
+
+
+def test_without_a_change_the_overlay_comes_to_rest() -> None:
+    """Once all is covered and nobody can do with less, no link comes or goes (§2.3)."""
+    workload = workload_of(80, 30, 3, 6)
+    engine = Rounds("spidercast", workload, make_config("spidercast", {}), schedule=everyone(80))
+    for _ in range(60):
+        engine.step()
+    before = {key: state.neighbours for key, state in states(engine).items()}
+    for _ in range(10):
+        engine.step()
+    assert {key: state.neighbours for key, state in states(engine).items()} == before
