@@ -54,6 +54,7 @@ def oracle(nodes: int = 200, rounds: int = 10) -> None:
         seed=1,
         sample_size=20,
         ring_backups=4,
+        settle_rounds=10,
     )
     slow.open_at_once(list(range(nodes)))
     watch = Watch()

@@ -14,7 +14,8 @@ from grapevine.blocks.network import Network
 from grapevine.blocks.small_world import lookup
 from grapevine.blocks.views import NOBODY
 from grapevine.model.workload import Workload
-from grapevine.sim.dissemination import EVENT_FIELDS, Medium, disseminate
+from grapevine.sim.dissemination import EVENT_FIELDS, disseminate
+from grapevine.sim.rounds import medium_now
 from grapevine.systems import SYSTEMS, System
 from grapevine.systems.base import GossipConfig
 from grapevine.systems.vitis import MOST_ELECTION_ROUNDS, Vitis
@@ -158,20 +159,7 @@ class Fast:
         counted: set[int],
         fresh: int,
     ) -> tuple[list[dict[str, int]], list[list[int]]]:
-        network, delivery, links = self.network, self.system.delivery(), self.network.neighbours()
-        medium = Medium(
-            network.topic_nodes.starts,
-            network.topic_nodes.columns,
-            delivery.gateways,
-            delivery.floods,
-            delivery.trees,
-            links.starts,
-            links.columns,
-            network.views,
-            fresh,
-            network.ids,
-            network.topic_ids,
-        )
+        network, medium = self.network, medium_now(self.network, self.system, fresh)
         asked = np.zeros(network.size, np.bool_)
         asked[list(counted)] = True
         events, load = np.full((len(topics), len(EVENT_FIELDS)), -7), np.zeros((network.size, 3), np.int64)

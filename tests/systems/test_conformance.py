@@ -17,7 +17,7 @@ from grapevine.systems import SYSTEMS
 
 EVERY = sorted(SYSTEMS)
 WITH_TABLES = [name for name in EVERY if "table_size" in SYSTEMS[name].config_type.__dataclass_fields__]
-# OPT with a bounded table owes no delivery; with coverage as wide as it likes, it does. Similarity owes none either, but
+# OPT with a bounded table owes no delivery; with coverage as wide as it likes, it does. Similarity owes none either;
 # with this many links it cannot miss.
 FREE: dict[str, dict[str, Any]] = {"opt": {"table_size": None}, "similarity": {"similar": 40, "random": 20}}
 # Parameters that bind, and the most links of a node then (20 topics each).

@@ -26,6 +26,7 @@ from grapevine.model.errors import UsageError
 from grapevine.sim.churn import Change, Schedule, everyone, mass_failure
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import RunConfig, make_config
+from grapevine.sim.snapshot import draw_topic, links_of
 from grapevine.synthetic import generate
 from grapevine.systems.spidercast import ConnectionSystem
 from tests.naive import draw
@@ -498,11 +499,11 @@ def test_the_links_that_carry_a_topic_are_a_tree_of_each_of_its_parts(system: st
     engine = Rounds(system, workload, make_config(system, {**parameters, "dissemination": "tree"}))
     for _ in range(20):
         engine.step()
-    links = engine.links()
+    links = links_of(engine)
     overlay, parts_of = graph_of(links["source"].tolist(), links["target"].tolist(), 100), []
     for topic in range(20):
         members = workload.subscribers_of(topic).tolist()
-        _, drawn = engine.draw(topic)
+        _, drawn = draw_topic(engine, topic)
         tree = graph_of(drawn["source"], drawn["target"], 100).subgraph(members)
         parts = sorted(map(sorted, nx.connected_components(tree)))
         assert nx.is_forest(tree)
@@ -581,7 +582,7 @@ def test_the_rings_of_those_who_are_there_and_no_other_links_make_the_overlay() 
         there = [p for p in workload.subscribers_of(topic).tolist() if engine.network.alive[p]]
         ring = sorted(there, key=lambda p: int(workload.node_ids[p]))
         expected |= {frozenset(pair) for pair in pairwise([*ring, *ring[:1]]) if len(ring) > 1}
-    links = engine.links()
+    links = links_of(engine)
     pairs = list(zip(links["source"].tolist(), links["target"].tolist(), strict=True))
     assert len(pairs) == len(set(pairs))
     assert {frozenset(pair) for pair in pairs} == expected

@@ -61,6 +61,15 @@ def degree_sum(members: Columns, link_starts: Starts) -> int:
 
 
 @njit
+def open_topic(members: Columns, links: tuple[Starts, Columns], alive: NDArray[np.bool_], scratch: Scratch) -> Scratch:
+    """The graph of these members, in scratch that has room for it; `leave` forgets it."""
+    scratch = room_for(scratch, degree_sum(members, links[0]))
+    enter(members, alive, scratch)
+    connect(members, links[0], links[1], scratch)
+    return scratch
+
+
+@njit
 def connect(members: Columns, link_starts: Starts, links: Columns, scratch: Scratch) -> None:
     """Rows of neighbours that are members too; members that are not alive get an empty row."""
     count = 0

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
-from grapevine.kernels.topic_graph import Scratch, connect, degree_sum, enter, leave, new_scratch, room_for
+from grapevine.kernels.topic_graph import Scratch, leave, new_scratch, open_topic
 
 
 def ring_correctness(
@@ -42,9 +42,7 @@ def topic_clusters(
     queue = np.empty(len(alive), np.int32)
     for topic in range(first, last):
         members = nodes[starts[topic] : starts[topic + 1]]
-        graph = room_for(graph, degree_sum(members, links[0]))
-        enter(members, alive, graph)
-        connect(members, links[0], links[1], graph)
+        graph = open_topic(members, links, alive, graph)
         online, clusters, largest = 0, 0, 0
         hops = np.full(len(members), -1, np.int32)
         for i in range(len(members)):
@@ -71,9 +69,7 @@ def topic_diameters(
     queue = np.empty(len(alive), np.int32)
     for at in range(len(topics)):
         members = nodes[starts[topics[at]] : starts[topics[at] + 1]]
-        graph = room_for(graph, degree_sum(members, links[0]))
-        enter(members, alive, graph)
-        connect(members, links[0], links[1], graph)
+        graph = open_topic(members, links, alive, graph)
         out[at] = 0
         for i in range(len(members)):
             if alive[members[i]]:

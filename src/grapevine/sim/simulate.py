@@ -23,6 +23,7 @@ from grapevine.model.workload import Workload
 from grapevine.sim.churn import Schedule
 from grapevine.sim.result import Simulation
 from grapevine.sim.rounds import Rounds
+from grapevine.sim.snapshot import draw_topic, links_of
 from grapevine.systems import SYSTEMS, System
 
 Progress = Callable[[dict[str, Any]], None]
@@ -139,7 +140,7 @@ def simulate(
         tables.EVENTS.name: _table(tables.EVENTS, {k: np.concatenate([e[k] for e in measured]) for k in last}),
         tables.NODE_LOAD.name: _node_load(engine, load),
         tables.TOPIC_OVERLAY.name: _topic_overlay(engine, run),
-        tables.LINKS.name: _table(tables.LINKS, engine.links()),
+        tables.LINKS.name: _table(tables.LINKS, links_of(engine)),
         **_drawn(engine),
         tables.ROUNDS.name: pa.Table.from_pylist(samples, schema=tables.ROUNDS.schema),
         tables.MESSAGES.name: pa.Table.from_pylist(letters, schema=tables.MESSAGES.schema),
@@ -217,7 +218,7 @@ def _topic_overlay(engine: Rounds, run: RunConfig) -> pa.Table:
 def _drawn(engine: Rounds) -> dict[str, pa.Table]:
     """The graph of the topic with most subscribers among the first hundred: enough of them to show clusters."""
     sizes = np.diff(engine.network.topic_nodes.starts)[:100]
-    nodes, links = engine.draw(int(np.argmax(sizes)))
+    nodes, links = draw_topic(engine, int(np.argmax(sizes)))
     return {
         tables.DRAWN_NODES.name: pa.table(nodes, schema=tables.DRAWN_NODES.schema),
         tables.DRAWN_LINKS.name: pa.table(links, schema=tables.DRAWN_LINKS.schema),

@@ -28,7 +28,7 @@ from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.ring import ring_distance
 from grapevine.kernels.rng import absorb, stream
-from grapevine.kernels.topic_graph import Scratch, connect, degree_sum, enter, leave, new_scratch, room_for
+from grapevine.kernels.topic_graph import Scratch, leave, new_scratch, open_topic
 from grapevine.kernels.topk import largest
 from grapevine.model.config import parameter
 from grapevine.systems.base import Delivery, GossipSystem, RingConfig, register
@@ -173,9 +173,7 @@ def elect(
     for topic in range(first, last):
         a, b = starts[topic], starts[topic + 1]
         members, mine = nodes[a:b], Proposals(proposals.gateway[a:b], proposals.parent[a:b], proposals.hops[a:b])
-        graph = room_for(graph, degree_sum(members, links[0]))
-        enter(members, alive, graph)
-        connect(members, links[0], links[1], graph)
+        graph = open_topic(members, links, alive, graph)
         distance = np.empty(b - a, np.uint64)
         for i in range(b - a):
             distance[i] = ring_distance(node_ids[members[i]], topic_ids[topic])
