@@ -42,6 +42,7 @@ test-full: check ## the same, and the slow ones: a standalone cluster, spark-sub
 bench: $(READY) ## measured speed (make bench ARGS=--large for the published figures)
 	$(BIN)/python -m bench.workloads $(ARGS)
 	$(BIN)/python -m bench.rounds $(ARGS)
+	$(BIN)/python -m bench.connections
 	$(BIN)/python -m bench.sweep
 
 results: $(READY) ## measure what the papers claim, and write docs/results.md (half an hour)

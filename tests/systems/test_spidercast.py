@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from grapevine import Workload, simulate
+from grapevine import Simulation, Workload, simulate
 from grapevine.blocks import coverage
 from grapevine.blocks.connections import MESSAGES
 from grapevine.blocks.coverage import Gains, Membership
@@ -450,18 +450,41 @@ def graph_of(source: Sequence[int], target: Sequence[int], nodes: int) -> nx.Gra
     return graph
 
 
+def components_by_scipy(done: Simulation, workload: Workload) -> list[int]:
+    """The number of pieces of every topic's subscribers."""
+    source, target = (done.links[name].to_numpy() for name in ("source", "target"))
+    overlay = csr_array((np.ones(len(source), np.int8), (source, target)), shape=(workload.node_count,) * 2)
+    members = (workload.subscribers_of(topic) for topic in range(workload.topic_count))
+    return [int(connected_components(overlay[some][:, some], directed=False)[0]) for some in members if len(some)]
+
+
 def test_three_greedy_links_connect_every_topic_of_a_thousand_nodes() -> None:
     """§3.3: RSS popularity, 10 of 100 topics. scipy and networkx judge."""
     workload = generate("spidercast", nodes=1_000, seed=4)
     done = simulate("spidercast", workload, rounds=40, run=QUICK)
-    source, target = (done.links[name].to_numpy() for name in ("source", "target"))
-    overlay = csr_array((np.ones(len(source), np.int8), (source, target)), shape=(1_000, 1_000))
-    graph = graph_of(source.tolist(), target.tolist(), 1_000)
-    for topic in range(100):
-        members = workload.subscribers_of(topic)
-        assert connected_components(overlay[members][:, members], directed=False)[0] == 1
-        if topic % 20 == 0:
-            assert nx.is_connected(graph.subgraph(members.tolist()))
+    assert components_by_scipy(done, workload) == [1] * 100
+    graph = graph_of(done.links["source"].to_pylist(), done.links["target"].to_pylist(), 1_000)
+    for topic in range(0, 100, 20):
+        assert nx.is_connected(graph.subgraph(workload.subscribers_of(topic).tolist()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("popularity", "exponent"), [("zipf", 0.5), ("zipf", 1.0), ("zipf", 2.0), ("exponential", 0.5), ("uniform", 0.5)]
+)
+def test_adaptive_coverage_connects_ten_thousand_nodes_as_scipy_sees_it(popularity: str, exponent: float) -> None:
+    """§3.3.1, §3.4: every workload."""
+    workload = generate("spidercast", nodes=10_000, popularity=popularity, exponent=exponent, seed=1)
+    done = simulate("spidercast", workload, rounds=40, run=QUICK, adaptive=True)
+    assert set(components_by_scipy(done, workload)) == {1}
+
+
+def test_what_similarity_leaves_in_pieces_is_counted_as_scipy_counts_it() -> None:
+    workload = workload_of(300, 40, 3, 5, seed=2)
+    done = simulate("similarity", workload, rounds=20, run=QUICK, similar=4)
+    pieces = components_by_scipy(done, workload)
+    assert max(pieces) > 1
+    assert [n for n in done.topics["clusters"].to_pylist() if n] == pieces
 
 
 def test_diameters_in_the_table_are_those_of_networkx() -> None:
