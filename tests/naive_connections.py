@@ -273,7 +273,7 @@ class NaiveConnections:
         return True
 
     def redirect_candidate(self, p: Node, n: Node, which: int, told: Told) -> int | None:
-        cands = [q for q in p.tasks[which].neighbours if told[q][0] < told[q][1] + self.margin and q != n.number]
+        cands = [q for q in p.tasks[which].neighbours if told[q][0] < told[q][1] and q != n.number]
 
         def preference(q: int) -> tuple[int, int]:
             tie = draw(self.seed, self.now, p.number, REDIRECT_TIES, 1 << which, q)
@@ -286,7 +286,7 @@ class NaiveConnections:
         if n.number not in task.neighbours:
             return None
         under_covered = self.missing(p, task, set(task.neighbours) - {n.number})
-        if task.degree <= task.target and under_covered > 0:
+        if task.degree <= p.limit(task) and under_covered > 0:
             return None
         del task.neighbours[n.number]
         if under_covered == 0:

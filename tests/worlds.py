@@ -40,7 +40,7 @@ def medium_of(
     topic_id: int = 0,
     gateways: Sequence[int] = (),
     floods: bool = True,
-    trees: bool = False,
+    spanning: bool = False,
     dead: Sequence[int] = (),
 ) -> Medium:
     """One topic on a hand-made overlay."""
@@ -50,7 +50,7 @@ def medium_of(
         members,
         np.isin(members, list(gateways)),
         floods,
-        trees,
+        spanning,
         *both_ways({a: [b for b in row if not {a, b} & set(dead)] for a, row in links.items()}, len(ids)),
         views_of(links, len(ids), dead),
         0,

@@ -25,6 +25,7 @@ BOUND: dict[str, tuple[dict[str, Any], int]] = {
     "spidercast": ({"greedy_coverage": 1, "random_coverage": 1, "margin": 2}, 2 * (20 + 2)),
     "similarity": ({"similar": 3, "random": 1, "margin": 1}, 3 + 1 + 2),
     "ring-per-topic": ({}, 20),
+    **{name: ({}, 399) for name in ("gm", "minmax-oda", "lowoda")},  # no bound but the number of nodes
 }
 
 

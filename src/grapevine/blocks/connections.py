@@ -54,6 +54,7 @@ class Task(NamedTuple):
     redirect: Columns  # whom to ask next, because somebody said so
     asked: NDArray[np.int32]  # [node, round modulo its length]: whom it asked lately (quarantine)
     same_order: bool  # everybody breaks ties in the same order instead of at random
+    counts_topics: bool  # whether it wants topics covered (GREEDY, RANDOM) or a number of neighbours
 
 
 class Letters(NamedTuple):
@@ -63,6 +64,15 @@ class Letters(NamedTuple):
     kind: Columns
     answer: Columns
     told: Columns  # with REDIRECT: whom to ask instead
+
+
+@njit
+def room_for_a_row(rows: Rows) -> Columns:
+    """Scratch for the neighbours of any node."""
+    most = 0
+    for p in range(len(rows.starts) - 1):
+        most = max(most, rows.starts[p + 1] - rows.starts[p])
+    return np.empty(most, np.int32)
 
 
 @njit
@@ -180,14 +190,13 @@ def _lay(p: int, neighbours: Columns, task: Task, profiles: Profiles, need: Need
     Tasks that want a number of neighbours (§3.9.1) do not look at what is covered: all of p's topics stay in need, so a
     gain is the whole intersection and no neighbour is a loss.
     """
-    counts_topics = task.rule == GREEDY or task.rule == RANDOM
-    coverage.lay_need(p, task.k[p] if counts_topics else _NEVER_COVERED, neighbours, profiles, need)
+    coverage.lay_need(p, task.k[p] if task.counts_topics else _NEVER_COVERED, neighbours, profiles, need)
 
 
 @njit
 def _missing(p: int, degree: int, task: Task, profiles: Profiles, need: Need) -> int:
     """How much is missing: uncovered topics, or neighbours for tasks that want a number of them."""
-    if task.rule == GREEDY or task.rule == RANDOM:
+    if task.counts_topics:
         return coverage.uncovered(p, profiles, need)
     return int(max(task.k[p] - degree, 0))
 
@@ -212,10 +221,7 @@ def maintain(
     first, last = nodes
     need = np.zeros(len(profiles.weights), np.int64)
     scratch = Gains(np.zeros(len(members.alive), np.int32), np.empty(len(members.alive), np.int32))
-    most = 0
-    for p in range(first, last):
-        most = max(most, rows.starts[p + 1] - rows.starts[p])
-    room, period = np.empty(most, np.int32), task.asked.shape[1]
+    room, period = room_for_a_row(rows), task.asked.shape[1]
     for p in range(first, last):
         letters.to[p], letters.kind[p], letters.answer[p] = NOBODY, NOTHING, NOTHING
         if period > 0:
@@ -245,7 +251,7 @@ def maintain(
 @njit
 def _can_lose(p: int, q: int, task: Task, profiles: Profiles, need: Need) -> bool:
     """Whether nothing is missing without the neighbour q."""
-    if task.rule == GREEDY or task.rule == RANDOM:
+    if task.counts_topics:
         return coverage.uncovered(p, profiles, need) + coverage.loss(q, profiles, need) == 0
     return bool(task.degree[p] > task.k[p])
 
@@ -297,10 +303,7 @@ def deliver(
     `sent` counts messages by kind.
     """
     need = np.zeros(len(profiles.weights), np.int64)
-    most = 0
-    for p in range(len(rows.starts) - 1):
-        most = max(most, rows.starts[p + 1] - rows.starts[p])
-    room = np.empty(most, np.int32)
+    room = room_for_a_row(rows)
     for p in order:
         q = letters.to[p]
         sent[letters.kind[p]] += 1
@@ -314,7 +317,7 @@ def deliver(
             else:
                 neighbours = neighbours_in(q, task.role, rows, room)
                 ties = absorb(draw(seed, now, q, REDIRECT_TIES), task.role)
-                told = coverage.redirect_candidate(p, neighbours, degree, target, margin, ties, profiles)
+                told = coverage.redirect_candidate(p, neighbours, degree, target, ties, profiles)
                 letters.told[p] = told
                 letters.answer[p] = REDIRECT if told != NOBODY else NOTHING
         elif _is_neighbour(q, p, task.role, rows):
@@ -322,7 +325,7 @@ def deliver(
             _lay(q, neighbours, task, profiles, need)
             free = _can_lose(q, p, task, profiles, need)
             coverage.clear_need(q, neighbours, profiles, need)
-            if free or task.degree[q] > task.target[q]:
+            if free or task.degree[q] > task.limit[q]:
                 _remove(q, p, task, rows)
                 letters.answer[p] = DISCONNECT_OK
                 if free:
@@ -349,10 +352,7 @@ def deliver(
 def is_covered(task: Task, rows: Rows, profiles: Profiles) -> NDArray[np.bool_]:
     """Which nodes have every topic covered K times by this task's neighbours."""
     size = len(rows.starts) - 1
-    out, need, most = np.zeros(size, np.bool_), np.zeros(len(profiles.weights), np.int64), 0
-    for p in range(size):
-        most = max(most, rows.starts[p + 1] - rows.starts[p])
-    room = np.empty(most, np.int32)
+    out, need, room = np.zeros(size, np.bool_), np.zeros(len(profiles.weights), np.int64), room_for_a_row(rows)
     for p in range(size):
         neighbours = neighbours_in(p, task.role, rows, room)
         _lay(p, neighbours, task, profiles, need)

@@ -108,7 +108,8 @@ def knows(p: int, q: int, members: Membership) -> bool:
 def count_gains(p: int, taken: Columns, profiles: Profiles, members: Membership, need: Need, scratch: Gains) -> int:
     """The gain of every node that has one, by walking the subscribers of each topic in need; returns how many.
 
-    So a search costs the subscribers of the uncovered topics, not the size of the network times that of the profiles.
+    So a search costs the online subscribers of the uncovered topics: for s of T topics about s²N/T steps at first, when
+    everything is uncovered, and less with every neighbour.
     """
     shared, touched = scratch.gain, scratch.touched
     shared[p] = _TAKEN
@@ -233,15 +234,14 @@ def redirect_candidate(
     neighbours: Columns,
     degree: Columns,
     target: Columns,
-    margin: int,
     ties: np.uint64,
     profiles: Profiles,
 ) -> int:
-    """Fig. 4, lines 7-8: of the neighbours with room, the one that shares most topics with the asking node."""
+    """§2.3.1, Redirect: of the neighbours below their target, the one that shares most topics with the asking node."""
     mine = profiles.topics[profiles.starts[asking] : profiles.starts[asking + 1]]
     best, most, tie = NOBODY, 0, np.uint64(0)
     for q in neighbours:
-        if q in (NOBODY, asking) or degree[q] >= target[q] + margin:
+        if q in (NOBODY, asking) or degree[q] >= target[q]:
             continue
         shared = common(mine, profiles.topics[profiles.starts[q] : profiles.starts[q + 1]])
         hashed = absorb(ties, q)

@@ -15,6 +15,7 @@ from grapevine.cli.doctor import data_folder
 from grapevine.experiment.claims import CLAIMS, MET, NOT_HERE, Claim, Evidence, Judgement, judge_all
 from grapevine.experiment.description import published_experiments, read_experiment
 from grapevine.model.errors import UsageError
+from grapevine.model.manifest import read_manifest
 from grapevine.pipeline.measure import series_rows
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
@@ -28,6 +29,7 @@ def reproduce(
     folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the experiments' results.")] = Path("results"),
     quick: Annotated[bool, typer.Option("--quick", help="Smaller networks: minutes instead of an hour.")] = False,
     write: Annotated[Path | None, typer.Option(help="Also write the table as Markdown, e.g. docs/results.md.")] = None,
+    stored: Annotated[bool, typer.Option("--stored", help="Judge what the folder holds; run nothing.")] = False,
     json: JsonOption = False,
     master: MasterOption = None,
 ) -> None:
@@ -38,18 +40,18 @@ def reproduce(
     chosen = choose_claims(what)
     target = folder / "quick" if quick else folder
     evidence = gather_evidence(
-        chosen, target, quick=quick, stage=Stage(SparkSettings.gather(master=master), quiet=json)
+        chosen, target, quick=quick, stage=Stage(SparkSettings.gather(master=master), quiet=json), stored=stored
     )
     judged = judge_all(chosen, evidence)
-    stored = [_as_dict(item) for item in judged]
+    rows = [_as_dict(item) for item in judged]
     target.mkdir(parents=True, exist_ok=True)
-    (target / "results.json").write_text(json_text.dumps(stored, indent=2, ensure_ascii=False) + "\n")
+    (target / "results.json").write_text(json_text.dumps(rows, indent=2, ensure_ascii=False) + "\n")
     if write is not None:
         partial = write.with_suffix(".partial")
         partial.write_text(as_markdown(judged, quick=quick))
         partial.rename(write)
     if json:
-        print_json(stored)
+        print_json(rows)
         return
     made = table(
         "Claimed and measured" + (" (quick: smaller networks)" if quick else ""), "", "claimed", "measured", ""
@@ -78,8 +80,8 @@ def choose_claims(what: str) -> list[Claim]:
     raise UsageError(f"{what!r}: choose all, a paper ({', '.join(papers)}) or a claim ({', '.join(CLAIMS)})")
 
 
-def gather_evidence(claims: list[Claim], folder: Path, *, quick: bool, stage: Stage) -> Evidence:
-    """Run what the claims need; an experiment that cannot be run here says why."""
+def gather_evidence(claims: list[Claim], folder: Path, *, quick: bool, stage: Stage, stored: bool = False) -> Evidence:
+    """Run what the claims need, or take what is stored; an experiment that cannot be had says why."""
     published = published_experiments()
     series, absent = {}, {}
     for name in dict.fromkeys(name for claim in claims for name in claim.experiments):
@@ -87,11 +89,15 @@ def gather_evidence(claims: list[Claim], folder: Path, *, quick: bool, stage: St
         if not stage.quiet:
             err.print(f"[bold]{escape(experiment.title)}[/]", highlight=False)
         try:
-            sweep(stage, experiment, folder / name, traces=data_folder(), resume=True)
+            if not stored:
+                sweep(stage, experiment, folder / name, traces=data_folder(), resume=True)
+            counts = read_manifest(folder / name, "experiment").counts
         except UsageError as error:
             absent[name] = str(error)
         else:
             series[name] = series_rows(folder / name)
+            if counts["failed"]:
+                absent[name] = f"{counts['failed']} of {counts['runs']} runs of {name} failed; see its table `runs`"
     return Evidence(series, absent)
 
 

@@ -51,6 +51,19 @@ def transpose(starts: Starts, columns: Columns, column_count: int) -> tuple[Star
 
 
 @njit
+def keep_columns(starts: Starts, columns: Columns, wanted: NDArray[np.bool_]) -> tuple[Starts, Columns]:
+    """The same rows without the columns that are not wanted."""
+    kept, out, count = np.zeros_like(starts), np.empty_like(columns), 0
+    for row in range(len(starts) - 1):
+        for column in columns[starts[row] : starts[row + 1]]:
+            if wanted[column]:
+                out[count] = column
+                count += 1
+        kept[row + 1] = count
+    return kept, out[:count]
+
+
+@njit
 def from_pairs(rows: Columns, columns: Columns, row_count: int, column_count: int) -> tuple[Starts, Columns]:
     """Rows with ascending columns from pairs in any order: two counting sorts, no comparison."""
     by_column = count_rows(columns, column_count)

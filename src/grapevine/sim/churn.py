@@ -1,7 +1,7 @@
 """Who comes and goes, and when: a schedule of joins, leaves and crashes by round.
 
-A protocol round stands for one second (the papers give no period). A trace is played at `round_s` of its seconds per
-round, so real traces of weeks fit; the faster they are played, the harder the churn per round.
+A round stands for one second where an experiment does not say otherwise (no paper gives a period). A trace is played at
+`round_s` of its seconds per round, so real traces of weeks fit; the faster, the harder the churn per round.
 """
 
 from __future__ import annotations

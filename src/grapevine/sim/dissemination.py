@@ -37,7 +37,7 @@ class Medium(NamedTuple):
     topic_nodes: Columns
     gateways: NDArray[np.bool_]  # by (topic, subscriber)
     floods: bool
-    trees: bool  # of the links between subscribers, a spanning tree alone carries events
+    spanning: bool  # of the links between subscribers, a spanning tree alone carries events
     link_starts: Starts  # links both ways
     links: Columns
     views: Views  # tables, for lookups
@@ -70,7 +70,7 @@ def build_graph(
     enter(members, medium.views.alive, scratch)
     if medium.floods:
         connect(members, medium.link_starts, medium.links, scratch)
-        if medium.trees:
+        if medium.spanning:
             keep_tree(key, members, medium.ids, scratch)
     else:
         scratch.starts[: size + 1] = 0
@@ -82,7 +82,7 @@ def build_graph(
         nodes[count], up[count] = publisher, NOBODY
         scratch.local[publisher] = count
         count = _climb(count, size, count + 1, key, medium, scratch.local, nodes, up, looked_up)
-    starts, edges = _join_edges(size, count, medium.floods, scratch, up)
+    starts, edges = _join_edges(size, count, medium.floods and not medium.spanning, scratch, up)
     return TopicGraph(nodes[:count], starts, edges)
 
 
@@ -159,14 +159,15 @@ def _climb(
 
 
 @njit
-def _join_edges(size: int, count: int, floods: bool, scratch: Scratch, up: Columns) -> tuple[Starts, Columns]:
-    """Member links and tree edges in one set of rows. A tree edge between two members is a link that floods anyway."""
+def _join_edges(size: int, count: int, all_links: bool, scratch: Scratch, up: Columns) -> tuple[Starts, Columns]:
+    """Member links and tree edges in one set of rows. Where all links between members carry events, a tree edge between
+    two of them is there already."""
     starts = np.zeros(count + 1, np.int64)
     for i in range(size):
         starts[i + 1] = scratch.starts[i + 1] - scratch.starts[i]
     for i in range(count):
         j = up[i]
-        if j != NOBODY and not (floods and i < size and j < size):
+        if j != NOBODY and not (all_links and i < size and j < size):
             starts[i + 1] += 1
             starts[j + 1] += 1
     for i in range(count):
@@ -178,7 +179,7 @@ def _join_edges(size: int, count: int, floods: bool, scratch: Scratch, up: Colum
             cursor[i] += 1
     for i in range(count):
         j = up[i]
-        if j != NOBODY and not (floods and i < size and j < size):
+        if j != NOBODY and not (all_links and i < size and j < size):
             edges[cursor[i]], edges[cursor[j]] = j, i
             cursor[i] += 1
             cursor[j] += 1

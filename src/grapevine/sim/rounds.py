@@ -44,7 +44,13 @@ class Rounds:
         threads: int = 1,
         schedule: Schedule | None = None,
         always_gossip: bool = False,
+        owners: bool = False,
     ) -> None:
+        """`owners`: topics are published by their owner, where the workload knows one, instead of a random subscriber.
+
+        An owner that does not subscribe looks its topic up. Systems without lookups count it as interested, so that it
+        gets links for the topic (SpiderCast §2.1).
+        """
         self.workload, self.schedule = workload, schedule or everyone(workload.node_count)
         self.network = Network(
             workload,
@@ -54,6 +60,9 @@ class Rounds:
             seed=seed,
             threads=threads,
         )
+        self.owners = workload.publishers if owners else np.full(workload.topic_count, NOBODY, np.int32)
+        if owners and not SYSTEMS[system].ring_slots:
+            self.network.set_interests(with_owners(workload.node_topics, self.owners))
         self.system = SYSTEMS[system](config, self.network)
         self.network.open_at_once(self.schedule.first)
         self.joined, self.left = len(self.schedule.first), 0
@@ -125,22 +134,15 @@ class Rounds:
             self.system.settle(topics)
 
     def publish(
-        self, topics: NDArray[np.int32], *, grace_rounds: int = 0, owners: bool = False
+        self, topics: NDArray[np.int32], *, grace_rounds: int = 0
     ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]]]:
         """One event on each of these topics that has a subscriber to publish it: columns of events, loads of nodes.
 
-        A random subscriber publishes, or the topic's owner where the workload knows one and `owners` asks for it. An
-        owner that does not subscribe looks the topic up; systems without lookups leave publishing to subscribers.
         Subscribers that joined less than `grace_rounds` ago do not count.
         """
         network, counted = self.network, self._counted(grace_rounds)
-        owner = (
-            self.workload.publishers
-            if owners and self.system.ring_slots
-            else np.full(len(network.topic_ids), NOBODY, np.int32)
-        )
         starts, nodes = network.topic_nodes.starts, network.topic_nodes.columns
-        publishers = choose_publishers(network.seed, self.now, topics, starts, nodes, counted, owner)
+        publishers = choose_publishers(network.seed, self.now, topics, starts, nodes, counted, self.owners)
         topics, publishers = topics[publishers != NOBODY], publishers[publishers != NOBODY]
         events = np.zeros((len(topics), len(EVENT_FIELDS)), np.int64)
         medium, loads = self.medium(), []
@@ -233,6 +235,15 @@ class Rounds:
         return out
 
 
+def with_owners(node_topics: Csr, owners: Columns) -> Csr:
+    """The interests with every topic's owner (NOBODY: none) among those who want it."""
+    owned = np.flatnonzero(owners != NOBODY).astype(np.int32)
+    pairs = np.stack([csr.row_numbers(node_topics.starts), node_topics.columns])
+    nodes, topics = np.unique(np.concatenate([pairs, [owners[owned], owned]], axis=1), axis=1).astype(np.int32)
+    starts, columns = csr.from_pairs(nodes.copy(), topics.copy(), len(node_topics.starts) - 1, len(owners))
+    return Csr(starts, columns)
+
+
 def medium_now(network: Network, system: System, fresh: int) -> Medium:
     """What events travel through; lookups do not use links last heard before the round `fresh`."""
     links, delivery = network.neighbours(), system.delivery()
@@ -241,7 +252,7 @@ def medium_now(network: Network, system: System, fresh: int) -> Medium:
         network.topic_nodes.columns,
         delivery.gateways,
         delivery.floods,
-        delivery.trees,
+        delivery.spanning,
         links.starts,
         links.columns,
         network.views,

@@ -38,7 +38,7 @@ class RunConfig(Config):
     measure_from: int = parameter(0, "the first round that is measured on the way", source="ours", low=0)
     measure_topics: int = parameter(50, "topics in such a sample; 0: measure at the end only", source="ours", low=0)
     grace_rounds: int = parameter(
-        10, "a node counts from so many rounds after its join (a round is a second)", source="Vitis §IV-E: 10 s", low=0
+        10, "a node counts from so many rounds after its join", source="Vitis §IV-E: 10 s, a round is a second", low=0
     )
     publish_from: str = parameter(
         "subscriber",
@@ -111,7 +111,13 @@ def simulate(
     check_fit(workload, config)
     began, cpu = time.perf_counter(), time.process_time()
     engine = Rounds(
-        system, workload, config, seed=seed, threads=threads or len(os.sched_getaffinity(0)), schedule=schedule
+        system,
+        workload,
+        config,
+        seed=seed,
+        threads=threads or len(os.sched_getaffinity(0)),
+        schedule=schedule,
+        owners=run.publish_from == "owner",
     )
     samples: list[dict[str, Any]] = []
     measured: list[dict[str, NDArray[Any]]] = []
@@ -133,7 +139,7 @@ def simulate(
                 progress(row)
     topics = np.arange(workload.topic_count, dtype=np.int32)
     engine.settle((0, len(topics)))
-    last, load = engine.publish(topics, grace_rounds=run.grace_rounds, owners=run.publish_from == "owner")
+    last, load = engine.publish(topics, grace_rounds=run.grace_rounds)
     if not engine.schedule.changes or not measured:
         measured = [last]  # without churn, the samples on the way say nothing that the end does not
     found = {
@@ -174,7 +180,7 @@ def _measure_sample(
     window = first, min(first + run.measure_topics, count)
     engine.settle(window)
     topics = np.arange(*window, dtype=np.int32)
-    events, _ = engine.publish(topics, grace_rounds=run.grace_rounds, owners=run.publish_from == "owner")
+    events, _ = engine.publish(topics, grace_rounds=run.grace_rounds)
     row["connected_topics"] = engine.connected_topics(window, grace_rounds=run.grace_rounds)
     summary = summarise_events(events)
     return row | {name: summary[name] for name in ("hit_ratio", "overhead", "hops")}, events

@@ -19,7 +19,7 @@ class Delivery(NamedTuple):
 
     floods: bool
     gateways: NDArray[np.bool_]  # by (topic, subscriber), in the order of `Network.topic_nodes`
-    trees: bool = False  # of the links between subscribers, only those of a spanning tree carry events
+    spanning: bool = False  # of the links between subscribers, only those of a spanning tree carry events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +107,11 @@ class System(ABC):
     def delivery(self) -> Delivery:
         """How events travel over the links as they are now."""
 
-    def flooding(self, *, trees: bool = False) -> Delivery:
+    def flooding(self, *, spanning: bool = False) -> Delivery:
         """Delivery over the links between subscribers alone."""
-        return Delivery(floods=True, gateways=np.zeros(len(self.network.topic_nodes.columns), np.bool_), trees=trees)
+        return Delivery(
+            floods=True, gateways=np.zeros(len(self.network.topic_nodes.columns), np.bool_), spanning=spanning
+        )
 
     def messages(self) -> dict[str, int]:
         """Control messages sent so far, by kind; empty where the system does not count them."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks.network import Network
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
@@ -60,9 +59,6 @@ class RingPerTopic(System):
     config_type = RingPerTopicConfig
     config: RingPerTopicConfig
 
-    def __init__(self, config: RingPerTopicConfig, network: Network) -> None:
-        super().__init__(config, network)
-
     def row_sizes(self) -> NDArray[np.int64]:
         return np.diff(self.network.profiles.starts)
 
@@ -75,7 +71,7 @@ class RingPerTopic(System):
         network.links_changed()
 
     def delivery(self) -> Delivery:
-        return self.flooding(trees=self.config.dissemination == "tree")
+        return self.flooding(spanning=self.config.dissemination == "tree")
 
 
 register(RingPerTopic)

@@ -3,11 +3,12 @@
 Nodes know others and their interests from a membership service. Each node looks for neighbours that cover each of its
 topics K times: the greedy task takes whoever covers most of what is uncovered, the random task anyone who covers
 something. Connections are agreed on by both ends; nodes that have more than they need let links go. With correlated
-interests a few links cover many topics, and random-graph theory says why three of them connect the topic. Events then
-travel over links between subscribers alone.
+interests a few links cover many topics. Three links a topic connect it with high probability when they are random, and
+in practice also when most are greedy. Events then travel over links between subscribers alone.
 
 The protocol is in `blocks/connections`, its rules in `blocks/coverage`. Differs from the paper: a synchronous round is
-an iteration of the maintenance loop (docs/papers.md#spidercast has every reading).
+an iteration of the maintenance loop; the target follows the degree only when it is Margin above it (docs/papers.md
+#spidercast has every reading).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from grapevine.blocks.connections import GREEDY, LEAVE, MESSAGES, NOTHING, RANDO
 from grapevine.blocks.coverage import Membership
 from grapevine.blocks.network import Network
 from grapevine.blocks.views import NOBODY
+from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.model.config import Config, parameter
@@ -38,7 +40,7 @@ class ConnectionConfig(Config):
     margin: int = parameter(
         5,
         "links that a node accepts beyond its limit (Margin)",
-        source="SpiderCast §2.3: a small constant, e.g. 5",
+        source="SpiderCast §2.3",
         low=0,
     )
     view_share: float = parameter(
@@ -57,7 +59,7 @@ class ConnectionConfig(Config):
     ties: str = parameter(
         "random",
         "of equally good nodes everybody asks a random one, or all the same one (by a common order)",
-        source="SpiderCast Fig. 5: random; the other explains what it measured (docs/papers.md#spidercast)",
+        source="SpiderCast Fig. 5: random; order is an experiment of ours (docs/papers.md#spidercast)",
         choices=("random", "order"),
     )
     dissemination: str = parameter(
@@ -152,8 +154,10 @@ class ConnectionSystem(System):
     def round(self) -> None:
         network, rows = self.network, self._rows()
         online = np.flatnonzero(network.alive).astype(np.int32)
-        topic_starts, topic_nodes = network.topic_nodes.starts, network.topic_nodes.columns
-        members = Membership(network.seed, self.config.view_share, network.alive, online, topic_starts, topic_nodes)
+        by_topic = network.topic_nodes.starts, network.topic_nodes.columns
+        if len(online) < network.size:
+            by_topic = csr.keep_columns(*by_topic, network.alive)
+        members = Membership(network.seed, self.config.view_share, network.alive, online, *by_topic)
         connections.drop_silent(network.now - self.config.max_age, online, rows)
         for task in self.tasks:
             connections.count_degrees(task.role, online, rows, task.degree)
@@ -168,7 +172,7 @@ class ConnectionSystem(System):
         """One iteration of a task at every node, and the messages that come of it."""
         network, profiles = self.network, self.network.profiles
         degree, target = task.degree.copy(), task.target.copy()
-        to, kind, answer, told = np.full((4, network.size), NOBODY, np.int32)
+        to, kind, answer, told = np.empty((4, network.size), np.int32)
         letters = Letters(to, kind, answer, told)
         network.in_chunks(
             lambda a, b: connections.maintain(
@@ -215,13 +219,14 @@ class ConnectionSystem(System):
         return dict(zip(MESSAGES, self._sent.tolist(), strict=True))
 
     def delivery(self) -> Delivery:
-        return self.flooding(trees=self.config.dissemination == "tree")
+        return self.flooding(spanning=self.config.dissemination == "tree")
 
 
 def _new_task(role: int, rule: int, size: int, config: ConnectionConfig) -> Task:
     k, limit, target, degree = np.zeros((4, size), np.int32)
     redirect, asked = np.full(size, NOBODY, np.int32), np.full((size, config.quarantine_rounds), NOBODY, np.int32)
-    return Task(role, rule, k, limit, target, degree, redirect, asked, config.ties == "order")
+    same_order, counts_topics = config.ties == "order", rule in (GREEDY, RANDOM)
+    return Task(role, rule, k, limit, target, degree, redirect, asked, same_order, counts_topics)
 
 
 @njit

@@ -46,12 +46,14 @@ class Evidence:
         raise MissingError(f"{experiment} has no {metric} of {system} on {workload} at {point}")
 
     def curve(self, experiment: str, metric: str, system: str, workload: str, x: str, **point: Any) -> list[float]:
-        """The means along x, ascending."""
+        """The means along x, ascending; a grid of one point, as quick experiments have it, is no curve."""
         rows = [
             row
             for row in self.rows(experiment, metric, system, workload)
             if all(row["parameters"].get(key) == value for key, value in point.items())
         ]
+        if len(rows) < 2 or any(x not in row["parameters"] for row in rows):
+            raise MissingError(f"{experiment} has no {metric} of {system} on {workload} along {x} at {point}")
         return [float(row["mean"]) for row in sorted(rows, key=lambda row: row["parameters"][x])]
 
 

@@ -1,0 +1,189 @@
+"""Topic-connected overlays designed from full knowledge: add the best edge until every topic is connected.
+
+The contribution of an edge is the number of topics that both ends want and whose graph it would join: the two ends lie
+in different components of it. Three rules choose the next edge:
+
+- GM (Chockler et al., PODC 2007): the largest contribution. Few edges in all, but hubs.
+- MinMaxODA (Onus & Richa, INFOCOM 2009): the largest contribution among the edges that leave the largest degree
+  lowest.
+- LowODA (Onus & Richa, ICDCS 2010): GM's edge if it contributes more than ρ times as much as MinMaxODA's, else that.
+
+Cost: every pair of nodes loses each common topic at most once, when the components of the two are merged, so keeping
+all contributions up to date takes O(|V|² |T|) steps in all. The best edge is found through a bound per node, the best
+of its row when it was last looked at: contributions only fall, so a bound that still holds is the best, and only the
+largest bound has to be checked.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.kernels.csr import Columns, Starts, transpose
+from grapevine.kernels.jit import njit
+from grapevine.kernels.rng import absorb, stream
+
+GM, MINMAX_ODA, LOW_ODA = range(3)
+EDGE_TIES = 2**43  # stands where draws have the round
+_33 = np.uint64(33)
+_NONE = -1
+
+
+class Design(NamedTuple):
+    """An overlay in the making. Nodes and topics are numbered from 0; entries are (node, topic) pairs in node order."""
+
+    contribution: NDArray[np.int16]  # [node, node], symmetric
+    starts: Starts  # node → entries
+    topics: Columns
+    label: Columns  # entry → component of its topic, named by one of its entries
+    following: Columns  # entry → the next entry of the same component, or _NONE
+    size: Columns  # component → entries
+    owner: Columns  # entry → node
+    degree: Columns
+
+
+class Bounds(NamedTuple):
+    """For each node the key of the best edge when its row was last searched, and its other end (_NONE: not known)."""
+
+    key: NDArray[np.int64]
+    partner: Columns
+
+
+@njit
+def begin(starts: Starts, topics: Columns, topic_count: int, degree: Columns) -> Design:
+    """No edges yet: every subscriber is a component of its topic."""
+    nodes, entries = len(starts) - 1, len(topics)
+    owner = np.empty(entries, np.int32)
+    for p in range(nodes):
+        owner[starts[p] : starts[p + 1]] = p
+    contribution = np.zeros((nodes, nodes), np.int16)
+    by_topic, members = transpose(starts, topics, topic_count)
+    for topic in range(topic_count):
+        some = members[by_topic[topic] : by_topic[topic + 1]]
+        for i in range(len(some)):
+            for j in range(i):
+                contribution[some[i], some[j]] += 1
+                contribution[some[j], some[i]] += 1
+    label, following = np.arange(entries).astype(np.int32), np.full(entries, _NONE, np.int32)
+    return Design(contribution, starts, topics, label, following, np.ones(entries, np.int32), owner, degree.copy())
+
+
+@njit
+def add_edge(p: int, q: int, design: Design) -> int:
+    """Join the components of every common topic; returns how many were joined."""
+    joined, i, j = 0, design.starts[p], design.starts[q]
+    while i < design.starts[p + 1] and j < design.starts[q + 1]:
+        if design.topics[i] < design.topics[j]:
+            i += 1
+        elif design.topics[i] > design.topics[j]:
+            j += 1
+        else:
+            joined += _merge(design.label[i], design.label[j], design)
+            i += 1
+            j += 1
+    design.degree[p] += 1
+    design.degree[q] += 1
+    return joined
+
+
+@njit
+def _merge(a: int, b: int, design: Design) -> int:
+    """One component of the two; pairs across them lose this topic."""
+    if a == b:
+        return 0
+    if design.size[a] < design.size[b]:
+        a, b = b, a
+    at, last = b, b
+    while at != _NONE:
+        other = a
+        while other != _NONE:
+            design.contribution[design.owner[at], design.owner[other]] -= 1
+            design.contribution[design.owner[other], design.owner[at]] -= 1
+            other = design.following[other]
+        last = at
+        at = design.following[at]
+    at = b
+    while at != _NONE:
+        design.label[at] = a
+        at = design.following[at]
+    design.following[last] = design.following[a]
+    design.following[a] = b
+    design.size[a] += design.size[b]
+    return 1
+
+
+@njit
+def edge_key(seed: int, p: int, q: int, contribution: int) -> np.int64:
+    """Larger is better: the contribution, then a hash of the pair."""
+    tie = absorb(stream(seed, EDGE_TIES, min(p, q)), max(p, q))
+    return np.int64(contribution) << 31 | np.int64(tie >> _33)
+
+
+@njit
+def _search_row(seed: int, p: int, most: int, design: Design, bounds: Bounds) -> None:
+    """The best edge of p to a node of a degree below `most`."""
+    best, key, row = _NONE, np.int64(-1), design.contribution[p]
+    least = np.int16(1)
+    for q in range(len(row)):
+        if row[q] >= least and design.degree[q] < most:
+            found = edge_key(seed, p, q, row[q])
+            if found > key:
+                best, key, least = q, found, row[q]
+    bounds.key[p], bounds.partner[p] = key, best
+
+
+@njit
+def _best(seed: int, most: int, design: Design, bounds: Bounds) -> int:
+    """The node with the best edge among nodes of degrees below `most`; _NONE when nothing contributes."""
+    while True:
+        p = int(np.argmax(bounds.key))
+        if bounds.key[p] < 0:
+            return _NONE
+        q = bounds.partner[p]
+        if design.degree[p] >= most:
+            bounds.key[p] = -1
+        elif (
+            q != _NONE
+            and design.degree[q] < most
+            and np.int64(design.contribution[p, q]) == bounds.key[p] >> np.int64(31)
+        ):
+            return p
+        else:
+            _search_row(seed, p, most, design, bounds)
+
+
+@njit
+def connect_topics(seed: int, rule: int, rho: float, design: Design) -> tuple[Columns, Columns]:
+    """Add edges by the rule until every topic is connected; returns their ends."""
+    nodes = len(design.starts) - 1
+    room = max(len(design.topics), 1)  # every edge joins two components at least once
+    sources, targets, count = np.empty(room, np.int32), np.empty(room, np.int32), 0
+    anywhere = Bounds(np.full(nodes, np.iinfo(np.int64).max, np.int64), np.full(nodes, _NONE, np.int32))
+    low = Bounds(anywhere.key.copy(), anywhere.partner.copy())
+    unlimited, largest = nodes + 1, 0
+    for p in range(nodes):
+        largest = max(largest, design.degree[p])
+    while True:
+        p = _NONE
+        if rule != GM:
+            p = _best(seed, largest, design, low)
+        if p == _NONE or rule == LOW_ODA:
+            u = _best(seed, unlimited, design, anywhere)
+            if u == _NONE:
+                return sources[:count], targets[:count]
+            most = np.float64(anywhere.key[u] >> np.int64(31))
+            if p == _NONE or most > rho * np.float64(low.key[p] >> np.int64(31)):
+                p, q = u, int(anywhere.partner[u])
+            else:
+                q = int(low.partner[p])
+        else:
+            q = int(low.partner[p])
+        add_edge(p, q, design)
+        sources[count], targets[count] = min(p, q), max(p, q)
+        count += 1
+        if max(design.degree[p], design.degree[q]) > largest:
+            largest = max(design.degree[p], design.degree[q])
+            low.key[:] = anywhere.key  # more nodes may take part again: what bounds all edges bounds theirs
+            low.partner[:] = _NONE

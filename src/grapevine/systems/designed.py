@@ -1,0 +1,166 @@
+"""Overlays designed by somebody who knows everything: GM, MinMaxODA and LowODA (the baselines of OMen, DEBS 2016).
+
+A centre with full knowledge adds edges until every topic is connected; nodes only obey. The rules, and what each is
+good for, are in `blocks/overlay_design`. Under churn the centre sees who is there at once, and either designs anew
+(LowODA-Re) or keeps the edges among those who stay and adds what is missing (LowODA-Inc).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks.network import Network
+from grapevine.blocks.overlay_design import GM, LOW_ODA, MINMAX_ODA, add_edge, begin, connect_topics
+from grapevine.blocks.views import NOBODY
+from grapevine.kernels import csr
+from grapevine.kernels.csr import Columns
+from grapevine.model.config import Config, parameter
+from grapevine.systems.base import Delivery, System, register
+
+Edges = tuple[Columns, Columns]  # lower ends, higher ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignConfig(Config):
+    """A design from full knowledge."""
+
+    repair: str = parameter(
+        "rebuild",
+        "after churn: design anew, or keep the edges among those who stay and add what is missing",
+        source="OMen Table 3: LowODA-Re, LowODA-Inc",
+        choices=("rebuild", "mend"),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowOdaConfig(DesignConfig):
+    """LowODA: between few edges and low degrees."""
+
+    rho: float = parameter(
+        3.0,
+        "an edge at a node of largest degree must contribute more than this many times the best of the others (ρ)",
+        source="OMen Table 1 names ρ without a value; ours",
+        low=1.0,
+    )
+
+
+def design(
+    seed: int, rule: int, rho: float, interests: tuple[csr.Starts, Columns], topic_count: int, existing: Edges
+) -> Edges:
+    """The edges that the rule adds to the existing ones for nodes of these interests, numbered from 0."""
+    starts, topics = interests
+    made = begin(starts, topics, topic_count, np.zeros(len(starts) - 1, np.int32))
+    for p, q in zip(*existing, strict=True):
+        add_edge(p, q, made)
+    sources, targets = connect_topics(seed, rule, rho, made)
+    return np.concatenate([existing[0], sources]), np.concatenate([existing[1], targets])
+
+
+class DesignedSystem(System):
+    """A centre that designs the overlay whenever who is there, or what they want, has changed."""
+
+    config: DesignConfig
+    rule: ClassVar[int]
+
+    def __init__(self, config: DesignConfig, network: Network) -> None:
+        self._edges: Edges = np.empty(0, np.int32), np.empty(0, np.int32)
+        self._seen = np.zeros(network.size, np.bool_)
+        super().__init__(config, network)
+
+    @property
+    def rho(self) -> float:
+        """ρ of LowODA; the others do not ask."""
+        return 1.0
+
+    def row_sizes(self) -> NDArray[np.int64]:
+        return np.bincount(np.concatenate(self._edges), minlength=self.network.size).astype(np.int64)
+
+    def slot_kinds(self, size: int) -> list[str]:
+        return ["designed"] * size
+
+    def round(self) -> None:
+        if not np.array_equal(self._seen, self.network.alive):
+            self._design()
+
+    def forget(self, nodes: Columns) -> None:
+        """Edges of nodes that left, or came back, are gone."""
+        gone = np.zeros(self.network.size, np.bool_)
+        gone[nodes] = True
+        keep = ~(gone[self._edges[0]] | gone[self._edges[1]])
+        self._edges = self._edges[0][keep], self._edges[1][keep]
+        self._seen[nodes] = ~self.network.alive[nodes]
+
+    def interests_changed(self) -> None:
+        self._seen[:] = False
+
+    def _design(self) -> None:
+        network, online = self.network, np.flatnonzero(self.network.alive).astype(np.int32)
+        number = np.full(network.size, NOBODY, np.int32)
+        number[online] = np.arange(len(online))
+        kept = self.config.repair == "mend"
+        existing = (number[self._edges[0]], number[self._edges[1]]) if kept else (online[:0], online[:0])
+        profiles = network.profiles
+        rows = csr.row_numbers(profiles.starts)
+        wanted = network.alive[rows]
+        starts = csr.count_rows(number[rows[wanted]], len(online))
+        topics = profiles.topics[wanted].astype(np.int32)
+        low, high = design(network.seed, self.rule, self.rho, (starts, topics), len(network.topic_ids), existing)
+        self._edges = online[low], online[high]
+        self._seen = network.alive.copy()
+        self._store()
+
+    def _store(self) -> None:
+        """Every edge into the tables of both ends."""
+        network = self.network
+        network.set_room(self.row_sizes())
+        ends, others = np.concatenate(self._edges), np.concatenate(self._edges[::-1])
+        network.views.links[:] = others[np.argsort(ends, kind="stable")]
+        network.views.heard[:] = network.now
+        network.links_changed()
+
+    def delivery(self) -> Delivery:
+        return self.flooding()
+
+
+class Gm(DesignedSystem):
+    """GM on a network."""
+
+    name = "gm"
+    paper = "Chockler, Melamed, Tock & Vitenberg, PODC 2007 (as in OMen, DEBS 2016)"
+    summary = "greedy merge from full knowledge: always the edge that joins most topics; few edges, but hubs"
+    config_type = DesignConfig
+    rule = GM
+
+
+class MinMaxOda(DesignedSystem):
+    """MinMaxODA on a network."""
+
+    name = "minmax-oda"
+    paper = "Onus & Richa, INFOCOM 2009 (as in OMen, DEBS 2016)"
+    summary = "from full knowledge: the edge that joins most topics among those that keep the largest degree lowest"
+    config_type = DesignConfig
+    rule = MINMAX_ODA
+
+
+class LowOda(DesignedSystem):
+    """LowODA on a network."""
+
+    name = "lowoda"
+    paper = "Onus & Richa, ICDCS 2010 (as in OMen, DEBS 2016)"
+    summary = "from full knowledge: between GM and MinMaxODA, balanced by ρ"
+    config_type = LowOdaConfig
+    config: LowOdaConfig
+    rule = LOW_ODA
+
+    @property
+    def rho(self) -> float:
+        return self.config.rho
+
+
+register(Gm)
+register(MinMaxOda)
+register(LowOda)
