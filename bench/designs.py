@@ -3,8 +3,8 @@
     .venv/bin/python -m bench.designs [--trace DIR]
 
 Reference, in the same run: the plain design of the tests, which counts every edge's contribution anew with networkx
-(the edges must be the same). Growth is measured as an exponent: what doubling nodes or topics multiplies the time by, as a
-power of two. `--trace` designs the overlay of a stored workload, with its time and memory.
+(the edges must be the same). Growth is measured as an exponent: what doubling nodes or topics multiplies the time by,
+as a power of two. `--trace` designs the overlay of a stored workload, with its time and memory.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from grapevine.cli.reproduce import as_markdown, choose_claims, gather_evidence
-from grapevine.experiment.claims import CLAIMS, Evidence, judge_all
+from grapevine.experiment.claims import CLAIMS, NOT_HERE, Evidence, judge_all
 from grapevine.model.errors import UsageError
+from grapevine.model.manifest import Manifest
 from grapevine.pipeline.stage import Stage
 from tests.cli.test_cli import run
 
@@ -34,6 +35,27 @@ def test_without_traces_a_claim_says_what_it_lacks(
     monkeypatch.setenv("GRAPEVINE_DATA", str(tmp_path / "nowhere"))
     evidence = gather_evidence(choose_claims("V12"), tmp_path / "out", quick=True, stage=stage)
     assert "set GRAPEVINE_DATA" in evidence.absent["vitis_fig11"]
+
+
+def test_stored_results_are_judged_without_running_anything(stage: Stage, tmp_path: Path) -> None:
+    claims = choose_claims("V2")
+    nothing = gather_evidence(claims, tmp_path, quick=False, stage=stage, stored=True)
+    assert "vitis_fig4" in nothing.absent["vitis_fig4"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_experiment_with_failed_runs_is_no_evidence(stage: Stage, tmp_path: Path) -> None:
+    folder = tmp_path / "vitis_fig4"
+    folder.mkdir()
+    counts = {"runs": 22, "failed": 1}
+    manifest = Manifest(
+        kind="experiment", stage="run vitis_fig4", version="0", config={}, inputs=[], tables={}, counts=counts
+    )
+    manifest.write(folder)
+    evidence = gather_evidence(choose_claims("V2"), tmp_path, quick=False, stage=stage, stored=True)
+    assert evidence.absent["vitis_fig4"] == "1 of 22 runs of vitis_fig4 failed; its table `runs` says why"
+    (judged,) = judge_all(choose_claims("V2"), evidence)
+    assert judged.finding.verdict == NOT_HERE
 
 
 def test_a_dry_run_lists_the_runs_and_makes_nothing(tmp_path: Path) -> None:

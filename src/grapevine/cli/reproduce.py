@@ -94,10 +94,11 @@ def gather_evidence(claims: list[Claim], folder: Path, *, quick: bool, stage: St
             counts = read_manifest(folder / name, "experiment").counts
         except UsageError as error:
             absent[name] = str(error)
+            continue
+        if counts["failed"]:
+            absent[name] = f"{counts['failed']} of {counts['runs']} runs of {name} failed; its table `runs` says why"
         else:
             series[name] = series_rows(folder / name)
-            if counts["failed"]:
-                absent[name] = f"{counts['failed']} of {counts['runs']} runs of {name} failed; see its table `runs`"
     return Evidence(series, absent)
 
 
