@@ -21,7 +21,8 @@ def stage() -> Iterator[Stage]:
     fast_start = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     working = Stage(SparkSettings(master="local[2]", driver_memory="2g", conf=fast_start), quiet=True)
     yield working
-    working.spark.stop()
+    if "spark" in vars(working):  # opened by the first test that needs it; none may have
+        working.spark.stop()
 
 
 @pytest.fixture(scope="session")

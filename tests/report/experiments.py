@@ -21,7 +21,7 @@ PLOTS: list[Row] = [
     {"title": "Traffic overhead", "kind": "series", "x": "table_size", "y": "overhead",
      "x_label": "routing table size", "y_label": "traffic overhead", "percent": True,
      "claimed": [{"x": 10, "y": 0.09, "label": "paper, high correlation"}, {"y": 0.5, "label": "paper, anywhere"}]},
-    {"kind": "series", "x": "table_size", "y": "hops", "log_x": True},
+    {"kind": "series", "x": "table_size", "y": "hops", "log_x": True, "log_y": True},
     {"title": "Over workloads", "kind": "series", "x": "workload", "y": "hops"},
     {"title": "Of nobody's parameter", "kind": "series", "x": "friends", "y": "hops"},
     {"title": "Spread of overhead", "kind": "distribution", "quantity": "overhead", "percent": True},

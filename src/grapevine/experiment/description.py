@@ -44,7 +44,7 @@ PLOT_KINDS = "series", "distribution", "progress"
 PLAYING_KEYS = {"round_s", "spread_s", "start_s", "rejoin", "graceful"}  # how sessions become rounds
 _TRACE_KEYS = {"name", "trace", "path", "users", "churn"}
 _TOP = {"title", "paper", "figure", "claims", "notes", "seeds", "run", "workloads", "systems", "plots", "quick"}
-_PLOT_KEYS = {"title", "kind", "x", "y", "quantity", "x_label", "y_label", "percent", "log_x", "claimed"}
+_PLOT_KEYS = {"title", "kind", "x", "y", "quantity", "x_label", "y_label", "percent", "log_x", "log_y", "claimed"}
 _QUICK_KEYS = {"nodes", "users", "rounds", "seeds"}
 
 

@@ -38,15 +38,21 @@ class YAxis:
     title: str
     percent: bool
     domain: tuple[float, float]
+    log: bool = False
 
 
-def y_axis(title: str, points: Sequence[Point], *, percent: bool, more: Sequence[float] = ()) -> YAxis:
+def y_axis(
+    title: str, points: Sequence[Point], *, percent: bool, more: Sequence[float] = (), log: bool = False
+) -> YAxis:
     """An axis that holds all points, from 0 unless that would press them together.
 
-    Confidence intervals of few seeds may reach beyond what is possible; the axis does not follow them there.
+    Confidence intervals of few seeds may reach beyond what is possible; the axis does not follow them there. `log` is
+    heeded where all values allow it.
     """
     values = [point["y"] for point in points] + list(more)
     least, most = min(values), max(values)
+    if log and least > 0:
+        return YAxis(title, percent, (least, most if most > least else 10 * least), log=True)
     low = min([least, *(point["low"] for point in points)])
     high = max([most, *(point["high"] for point in points)])
     if least >= 0:
@@ -191,7 +197,9 @@ def _angle(x: XAxis) -> int:
 def _y(y: YAxis, field: str = "y") -> alt.Y:
     settings: dict[str, Any] = {"format": "%"} if y.percent else {}
     axis = alt.Axis(title=None, tickCount=5, domain=False, ticks=False, **settings)
-    return alt.Y(f"{field}:Q", axis=axis, scale=alt.Scale(domain=list(y.domain), zero=False, nice=True))
+    scale = alt.Scale(type="log") if y.log else alt.Scale(zero=False)
+    scale.domain, scale.nice = list(y.domain), True
+    return alt.Y(f"{field}:Q", axis=axis, scale=scale)
 
 
 def _scale(lines: Sequence[Line], range: list[Any]) -> alt.Scale:

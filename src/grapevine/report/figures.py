@@ -55,6 +55,7 @@ def make_figure(plot: dict[str, Any], tables: dict[str, list[Row]], looks: Looks
         [point for _, point in data.points],
         percent=data.percent,
         more=[claim["y"] for claim in data.claimed],
+        log=bool(plot.get("log_y")),
     )
     crosses, height = _crosses(data), charts.PANEL_HEIGHT if split else charts.HEIGHT
     panels = []
