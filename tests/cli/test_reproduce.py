@@ -26,7 +26,17 @@ def test_the_table_has_a_row_for_every_claim_and_counts_what_is_met() -> None:
     text = as_markdown(judge_all(CLAIMS.values(), Evidence({}, {})), quick=True)
     assert all(f"\n| {name} | " in text for name in CLAIMS)
     assert "Quick version" in text
-    assert text.endswith(f"0 of {len(CLAIMS)} claims are met.\n")
+    assert "\n## vitis\n\n0 of 13 claims are met.\n" in text
+
+
+def test_one_paper_replaces_its_own_section_alone() -> None:
+    whole = as_markdown(judge_all(CLAIMS.values(), Evidence({}, {})), quick=False)
+    marked = whole.replace("0 of 13 claims", "13 of 13 claims").replace("0 of 12 claims", "12 of 12 claims")
+    again = as_markdown(judge_all(choose_claims("vitis"), Evidence({}, {})), quick=False, before=marked)
+    assert "0 of 13 claims" in again and "12 of 12 claims" in again
+    assert again.count("\n## ") == whole.count("\n## ")
+    one = as_markdown(judge_all(choose_claims("V2"), Evidence({}, {})), quick=False, before=marked)
+    assert one == marked  # a single claim is no section
 
 
 def test_without_traces_a_claim_says_what_it_lacks(

@@ -48,7 +48,8 @@ def reproduce(
     (target / "results.json").write_text(json_text.dumps(rows, indent=2, ensure_ascii=False) + "\n")
     if write is not None:
         partial = write.with_suffix(".partial")
-        partial.write_text(as_markdown(judged, quick=quick))
+        before = write.read_text() if write.is_file() else ""
+        partial.write_text(as_markdown(judged, quick=quick, before=before))
         partial.rename(write)
     if json:
         print_json(rows)
@@ -117,13 +118,30 @@ def _as_dict(item: Judgement) -> dict[str, str]:
     }
 
 
-def as_markdown(judged: list[Judgement], *, quick: bool) -> str:
-    """docs/results.md."""
+def as_markdown(judged: list[Judgement], *, quick: bool, before: str = "") -> str:
+    """docs/results.md: a section per paper. Those of papers that were not asked for stay as they are in `before`."""
+    sections = {section.split("\n", 1)[0]: section for section in before.split("\n## ")[1:]}
+    for paper in dict.fromkeys(item.claim.paper for item in judged):
+        of_paper = [item for item in judged if item.claim.paper == paper]
+        if quick or len(of_paper) == sum(claim.paper == paper for claim in CLAIMS.values()):
+            sections[paper] = _section(paper, of_paper)
     lines = [
         "# Claimed and measured",
         "",
-        f"Written by `grapevine reproduce` ({__version__}); do not edit it by hand. `make results` writes it again.",
+        f"Written by `grapevine reproduce` ({__version__}); do not edit it by hand. `make results` writes it again,",
+        "`grapevine reproduce PAPER --write docs/results.md` the section of one paper.",
         *(["", "**Quick version: smaller networks than the papers'.**"] if quick else []),
+    ]
+    order = {claim.paper: None for claim in CLAIMS.values()}
+    return "\n".join([*lines, ""]) + "".join(f"\n## {sections[paper]}" for paper in order if paper in sections)
+
+
+def _section(paper: str, judged: list[Judgement]) -> str:
+    met = sum(item.finding.verdict == MET for item in judged)
+    lines = [
+        paper,
+        "",
+        f"{met} of {len(judged)} claims are met.",
         "",
         "| id | where | claimed | band | measured | verdict | remark | experiment |",
         "|---|---|---|---|---|---|---|---|",
@@ -132,5 +150,4 @@ def as_markdown(judged: list[Judgement], *, quick: bool) -> str:
         row = _as_dict(item)
         cells = [row[key] for key in ("id", "where", "claimed", "band", "measured", "verdict", "remark", "experiments")]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    met = sum(item.finding.verdict == MET for item in judged)
-    return "\n".join([*lines, "", f"{met} of {len(judged)} claims are met."]) + "\n"
+    return "\n".join(lines) + "\n"

@@ -55,6 +55,18 @@ class RingConfig(GossipConfig):
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloodingConfig(Config):
+    """For systems that connect every topic: events need no other links than those between subscribers."""
+
+    dissemination: str = parameter(
+        "flood",
+        "events flood the links between subscribers, or follow a spanning tree of the topic",
+        source="SpiderCast §5",
+        choices=("flood", "tree"),
+    )
+
+
 class System(ABC):
     """A protocol on a network. One object lives as long as the network."""
 
@@ -107,11 +119,10 @@ class System(ABC):
     def delivery(self) -> Delivery:
         """How events travel over the links as they are now."""
 
-    def flooding(self, *, spanning: bool = False) -> Delivery:
-        """Delivery over the links between subscribers alone."""
-        return Delivery(
-            floods=True, gateways=np.zeros(len(self.network.topic_nodes.columns), np.bool_), spanning=spanning
-        )
+    def flooding(self) -> Delivery:
+        """Delivery over the links between subscribers alone; for a `FloodingConfig`, as it says."""
+        nobody = np.zeros(len(self.network.topic_nodes.columns), np.bool_)
+        return Delivery(True, nobody, spanning=getattr(self.config, "dissemination", "flood") == "tree")
 
     def messages(self) -> dict[str, int]:
         """Control messages sent so far, by kind; empty where the system does not count them."""

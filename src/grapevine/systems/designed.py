@@ -18,14 +18,14 @@ from grapevine.blocks.overlay_design import GM, LOW_ODA, MINMAX_ODA, add_edge, b
 from grapevine.blocks.views import NOBODY
 from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns
-from grapevine.model.config import Config, parameter
-from grapevine.systems.base import Delivery, System, register
+from grapevine.model.config import parameter
+from grapevine.systems.base import Delivery, FloodingConfig, System, register
 
 Edges = tuple[Columns, Columns]  # lower ends, higher ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DesignConfig(Config):
+class DesignConfig(FloodingConfig):
     """A design from full knowledge."""
 
     repair: str = parameter(

@@ -14,20 +14,12 @@ from numpy.typing import NDArray
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
-from grapevine.model.config import Config, parameter
-from grapevine.systems.base import Delivery, System, register
+from grapevine.systems.base import Delivery, FloodingConfig, System, register
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RingPerTopicConfig(Config):
+class RingPerTopicConfig(FloodingConfig):
     """RingPT."""
-
-    dissemination: str = parameter(
-        "flood",
-        "events flood the ring both ways, or follow a spanning tree of it",
-        source="SpiderCast §5",
-        choices=("flood", "tree"),
-    )
 
 
 @njit
@@ -71,7 +63,7 @@ class RingPerTopic(System):
         network.links_changed()
 
     def delivery(self) -> Delivery:
-        return self.flooding(spanning=self.config.dissemination == "tree")
+        return self.flooding()
 
 
 register(RingPerTopic)

@@ -27,14 +27,14 @@ from grapevine.blocks.views import NOBODY
 from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
-from grapevine.model.config import Config, parameter
-from grapevine.systems.base import Delivery, System, register
+from grapevine.model.config import parameter
+from grapevine.systems.base import Delivery, FloodingConfig, System, register
 
 MOST_RANDOM = 4  # §3.3.1: K_r is raised while it is 3 or less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionConfig(Config):
+class ConnectionConfig(FloodingConfig):
     """What SpiderCast and the rivals that run its code have in common."""
 
     margin: int = parameter(
@@ -61,12 +61,6 @@ class ConnectionConfig(Config):
         "of equally good nodes everybody asks a random one, or all the same one (by a common order)",
         source="SpiderCast Fig. 5: random; order is an experiment of ours (docs/papers.md#spidercast)",
         choices=("random", "order"),
-    )
-    dissemination: str = parameter(
-        "flood",
-        "events flood the links between subscribers, or follow a spanning tree of the topic",
-        source="SpiderCast §5",
-        choices=("flood", "tree"),
     )
 
 
@@ -219,7 +213,7 @@ class ConnectionSystem(System):
         return dict(zip(MESSAGES, self._sent.tolist(), strict=True))
 
     def delivery(self) -> Delivery:
-        return self.flooding(spanning=self.config.dissemination == "tree")
+        return self.flooding()
 
 
 def _new_task(role: int, rule: int, size: int, config: ConnectionConfig) -> Task:
