@@ -26,7 +26,14 @@ EXPECTED: list[tuple[str, str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("format", "file", "expected"), EXPECTED, ids=[row[1].split("/")[0] for row in EXPECTED])
+@pytest.mark.parametrize(
+    ("format", "file", "expected"),
+    [
+        # Twitter takes minutes.
+        pytest.param(*row, id=row[1].split("/")[0], marks=[pytest.mark.slow] if row[0] == "follows" else [])
+        for row in EXPECTED
+    ],
+)
 def test_a_trace_has_the_figures_of_its_readme(
     stage: Stage, traces: Path, tmp_path: Path, format: str, file: str, expected: dict[str, Any]
 ) -> None:

@@ -76,10 +76,8 @@ def test_from_raw_trace_to_picture(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["raw.csv", "w", "w-profile"], "no litter"
 
 
-@pytest.mark.parametrize(
-    "kill",
-    [signal.SIGKILL, *(pytest.param(kind, marks=pytest.mark.slow) for kind in (signal.SIGTERM, signal.SIGINT))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_run_leaves_nothing_that_a_later_stage_would_read(tmp_path: Path, kill: signal.Signals) -> None:
     command = [GRAPEVINE, "workload", "generate", "vitis-random", "--nodes", "2000000", "--out", "w"]
     process = subprocess.Popen(
