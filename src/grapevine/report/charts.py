@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -196,6 +197,11 @@ def _angle(x: XAxis) -> int:
 
 def _y(y: YAxis, field: str = "y") -> alt.Y:
     settings: dict[str, Any] = {"format": "%"} if y.percent else {}
+    if y.log:  # a line for every power of ten, or for each doubling where there are few
+        first, last = math.floor(math.log10(y.domain[0])), math.ceil(math.log10(y.domain[1]))
+        settings["values"] = [
+            step * 10.0**k for k in range(first, last + 1) for step in ((1,) if last - first > 1 else (1, 2, 5))
+        ]
     axis = alt.Axis(title=None, tickCount=5, domain=False, ticks=False, **settings)
     scale = alt.Scale(type="log") if y.log else alt.Scale(zero=False)
     scale.domain, scale.nice = list(y.domain), True
