@@ -59,7 +59,7 @@ def _(evidence: Evidence) -> Finding:
         broken == 0 and degree < 12 and near,
         f"{_partitions(evidence, 'spidercast_fig7')}; degree at most {degree:.2f}; largest diameter "
         f"{listed(diameters[_SIZES[0]])} at 1,000 nodes, {listed(largest)} over all sizes",
-        "unpopular topics are graphs of about three links a node; random ones of that kind have such diameters. "
+        "inside a topic nodes have three to four links, and random graphs of that kind have such diameters. "
         "What is partitioned is a topic of a few subscribers: two groups of four are covered three times, and apart",
     )
 
