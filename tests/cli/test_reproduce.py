@@ -36,7 +36,8 @@ def test_one_paper_replaces_its_own_section_alone() -> None:
     assert "0 of 13 claims" in again and "12 of 12 claims" in again
     assert again.count("\n## ") == whole.count("\n## ")
     one = as_markdown(judge_all(choose_claims("V2"), Evidence({}, {})), quick=False, before=marked)
-    assert one == marked  # a single claim is no section
+    assert one == marked  # a single claim does not replace a section
+    assert as_markdown(judge_all(choose_claims("V2"), Evidence({}, {})), quick=False).count("\n| V") == 1
 
 
 def test_without_traces_a_claim_says_what_it_lacks(

@@ -119,11 +119,11 @@ def _as_dict(item: Judgement) -> dict[str, str]:
 
 
 def as_markdown(judged: list[Judgement], *, quick: bool, before: str = "") -> str:
-    """docs/results.md: a section per paper. Those of papers that were not asked for stay as they are in `before`."""
+    """docs/results.md: a section per paper. In `before`, sections that were not asked for in full stay as they are."""
     sections = {section.split("\n", 1)[0]: section for section in before.split("\n## ")[1:]}
     for paper in dict.fromkeys(item.claim.paper for item in judged):
         of_paper = [item for item in judged if item.claim.paper == paper]
-        if quick or len(of_paper) == sum(claim.paper == paper for claim in CLAIMS.values()):
+        if paper not in sections or len(of_paper) == sum(claim.paper == paper for claim in CLAIMS.values()):
             sections[paper] = _section(paper, of_paper)
     lines = [
         "# Claimed and measured",
