@@ -19,7 +19,7 @@ pairs = st.sets(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=5)
 def begin_from(topics: list[set[int]], topic_count: int = 6) -> Design:
     starts = np.cumsum([0, *map(len, topics)]).astype(np.int64)
     columns = np.array([t for mine in topics for t in sorted(mine)], np.int32)
-    return begin(starts, columns, topic_count, np.zeros(len(topics), np.int32))
+    return begin(starts, columns, topic_count)
 
 
 def designed(

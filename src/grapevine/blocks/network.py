@@ -75,7 +75,8 @@ class Network:
         starts = np.concatenate([[0], np.cumsum(row_sizes)]).astype(np.int64)
         links = [np.full(starts[-1], NOBODY, np.int32) for _ in range(2)]
         heard = [np.zeros(starts[-1], np.int32) for _ in range(2)]
-        _copy_rows(self._starts, self._links[0], self._heard[0], starts, links[0], heard[0])
+        csr.copy_rows(self._starts, self._links[0], starts, links[0])
+        csr.copy_rows(self._starts, self._heard[0], starts, heard[0])
         self._starts, self._links, self._heard = starts, links, heard
         self._neighbours = None
 
@@ -220,20 +221,6 @@ def _drop_links(leaving: NDArray[np.bool_], links: NDArray[np.int32]) -> None:
 def _empty_rows(nodes: Columns, starts: Starts, links: NDArray[np.int32]) -> None:
     for p in nodes:
         links[starts[p] : starts[p + 1]] = NOBODY
-
-
-@njit
-def _copy_rows(
-    old_starts: Starts,
-    old_links: NDArray[np.int32],
-    old_heard: NDArray[np.int32],
-    starts: Starts,
-    links: NDArray[np.int32],
-    heard: NDArray[np.int32],
-) -> None:
-    for p in range(len(starts) - 1):
-        for i in range(min(starts[p + 1] - starts[p], old_starts[p + 1] - old_starts[p])):
-            links[starts[p] + i], heard[starts[p] + i] = old_links[old_starts[p] + i], old_heard[old_starts[p] + i]
 
 
 @njit

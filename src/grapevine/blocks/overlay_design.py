@@ -52,7 +52,7 @@ class Bounds(NamedTuple):
 
 
 @njit
-def begin(starts: Starts, topics: Columns, topic_count: int, degree: Columns) -> Design:
+def begin(starts: Starts, topics: Columns, topic_count: int) -> Design:
     """No edges yet: every subscriber is a component of its topic."""
     nodes, entries = len(starts) - 1, len(topics)
     owner = np.empty(entries, np.int32)
@@ -67,7 +67,9 @@ def begin(starts: Starts, topics: Columns, topic_count: int, degree: Columns) ->
                 contribution[some[i], some[j]] += 1
                 contribution[some[j], some[i]] += 1
     label, following = np.arange(entries).astype(np.int32), np.full(entries, _NONE, np.int32)
-    return Design(contribution, starts, topics, label, following, np.ones(entries, np.int32), owner, degree.copy())
+    return Design(
+        contribution, starts, topics, label, following, np.ones(entries, np.int32), owner, np.zeros(nodes, np.int32)
+    )
 
 
 @njit
@@ -86,6 +88,13 @@ def add_edge(p: int, q: int, design: Design) -> int:
     design.degree[p] += 1
     design.degree[q] += 1
     return joined
+
+
+@njit
+def add_edges(sources: Columns, targets: Columns, design: Design) -> None:
+    """Start from these edges."""
+    for i in range(len(sources)):
+        add_edge(sources[i], targets[i], design)
 
 
 @njit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,6 +50,15 @@ def transpose(starts: Starts, columns: Columns, column_count: int) -> tuple[Star
     rows = row_numbers(starts)
     by_column = count_rows(columns, column_count)
     return by_column, fill_rows(columns, rows, by_column)
+
+
+@njit
+def copy_rows(old_starts: Starts, old: NDArray[Any], starts: Starts, new: NDArray[Any]) -> None:
+    """What the old rows held into rows of other sizes, as far as it fits."""
+    for row in range(len(starts) - 1):
+        size = min(starts[row + 1] - starts[row], old_starts[row + 1] - old_starts[row])
+        for i in range(size):
+            new[starts[row] + i] = old[old_starts[row] + i]
 
 
 @njit

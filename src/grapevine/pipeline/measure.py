@@ -31,7 +31,6 @@ _FROM_MANIFEST = (  # what no table holds
     "ring",
     "top_intersection",
     "random_coverage",
-    "random_coverage_max",
     "wall_s",
     "cpu_s",
 )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks.network import Network
-from grapevine.blocks.overlay_design import GM, LOW_ODA, MINMAX_ODA, add_edge, begin, connect_topics
+from grapevine.blocks.overlay_design import GM, LOW_ODA, MINMAX_ODA, add_edges, begin, connect_topics
 from grapevine.blocks.views import NOBODY
 from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns
@@ -51,11 +51,10 @@ class LowOdaConfig(DesignConfig):
 def design(
     seed: int, rule: int, rho: float, interests: tuple[csr.Starts, Columns], topic_count: int, existing: Edges
 ) -> Edges:
-    """The edges that the rule adds to the existing ones for nodes of these interests, numbered from 0."""
+    """The existing edges and those that the rule adds, for nodes of these interests, numbered from 0."""
     starts, topics = interests
-    made = begin(starts, topics, topic_count, np.zeros(len(starts) - 1, np.int32))
-    for p, q in zip(*existing, strict=True):
-        add_edge(p, q, made)
+    made = begin(starts, topics, topic_count)
+    add_edges(*existing, made)
     sources, targets = connect_topics(seed, rule, rho, made)
     return np.concatenate([existing[0], sources]), np.concatenate([existing[1], targets])
 

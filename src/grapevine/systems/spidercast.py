@@ -25,8 +25,7 @@ from grapevine.blocks.coverage import Membership
 from grapevine.blocks.network import Network
 from grapevine.blocks.views import NOBODY
 from grapevine.kernels import csr
-from grapevine.kernels.csr import Columns, Starts
-from grapevine.kernels.jit import njit
+from grapevine.kernels.csr import Columns
 from grapevine.model.config import parameter
 from grapevine.systems.base import Delivery, FloodingConfig, System, register
 
@@ -128,7 +127,7 @@ class ConnectionSystem(System):
         self._room = np.maximum(self._room, self.row_sizes())
         self.network.set_room(self._room)
         self.roles = np.zeros(len(self.network.views.links), np.uint8)
-        _copy_roles(before.starts, before.roles, self.network.views.starts, self.roles)
+        csr.copy_rows(before.starts, before.roles, self.network.views.starts, self.roles)
 
     def _rows(self) -> Rows:
         views = self.network.views
@@ -223,13 +222,6 @@ def _new_task(role: int, rule: int, size: int, config: ConnectionConfig) -> Task
     return Task(role, rule, k, limit, target, degree, redirect, asked, same_order, counts_topics)
 
 
-@njit
-def _copy_roles(old_starts: Starts, old_roles: NDArray[np.uint8], starts: Starts, roles: NDArray[np.uint8]) -> None:
-    for p in range(len(starts) - 1):
-        for i in range(min(starts[p + 1] - starts[p], old_starts[p + 1] - old_starts[p])):
-            roles[starts[p] + i] = old_roles[old_starts[p] + i]
-
-
 class SpiderCast(ConnectionSystem):
     """SpiderCast on a network."""
 
@@ -265,7 +257,7 @@ class SpiderCast(ConnectionSystem):
 
     def findings(self) -> dict[str, float]:
         k = self.tasks[1].k[self.network.alive]
-        return {"random_coverage": float(k.mean()), "random_coverage_max": float(k.max())} if len(k) else {}
+        return {"random_coverage": float(k.mean())} if len(k) else {}
 
 
 register(SpiderCast)
