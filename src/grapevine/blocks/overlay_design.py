@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from grapevine.blocks.profiles import Profiles
 from grapevine.kernels.csr import Columns, Starts, transpose
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import absorb, stream
@@ -29,6 +30,9 @@ GM, MINMAX_ODA, LOW_ODA = range(3)
 EDGE_TIES = 2**43  # stands where draws have the round
 _33 = np.uint64(33)
 _NONE = -1
+
+
+Edges = tuple[Columns, Columns]  # lower ends, higher ends
 
 
 class Design(NamedTuple):
@@ -196,3 +200,56 @@ def connect_topics(seed: int, rule: int, rho: float, design: Design) -> tuple[Co
             largest = max(design.degree[p], design.degree[q])
             low.key[:] = anywhere.key  # more nodes may take part again: what bounds all edges bounds theirs
             low.partner[:] = _NONE
+
+
+def design(
+    seed: int, rule: int, rho: float, interests: tuple[Starts, Columns], topic_count: int, existing: Edges
+) -> Edges:
+    """The existing edges and those that the rule adds, for nodes of these interests, numbered from 0."""
+    starts, topics = interests
+    made = begin(starts, topics, topic_count)
+    add_edges(*existing, made)
+    sources, targets = connect_topics(seed, rule, rho, made)
+    return np.concatenate([existing[0], sources]), np.concatenate([existing[1], targets])
+
+
+@njit
+def mend(
+    seed: int,
+    rho: float,
+    shadow: Columns,
+    wanted: Columns,
+    profiles: Profiles,
+    links: tuple[Starts, Columns],
+    degree: Columns,
+) -> tuple[Columns, Columns]:
+    """OMen Algorithm 1: the edges that LowODA adds among the shadow set until it connects the wanted topics.
+
+    `shadow` and `wanted` ascend. Existing edges inside the shadow set count; so do, for the rule, all links that its
+    members have anywhere (`degree`).
+    """
+    size = len(shadow)
+    starts, room = np.zeros(size + 1, np.int64), 0
+    for i in range(size):
+        room += profiles.starts[shadow[i] + 1] - profiles.starts[shadow[i]]
+    topics, count = np.empty(room, np.int32), 0
+    for i in range(size):
+        at = 0
+        for topic in profiles.topics[profiles.starts[shadow[i]] : profiles.starts[shadow[i] + 1]]:
+            while at < len(wanted) and wanted[at] < topic:
+                at += 1
+            if at < len(wanted) and wanted[at] == topic:
+                topics[count] = at
+                count += 1
+        starts[i + 1] = count
+    made = begin(starts, topics[:count], len(wanted))
+    rows, columns = links
+    for i in range(size):
+        for q in columns[rows[shadow[i]] : rows[shadow[i] + 1]]:
+            j = np.searchsorted(shadow, q)
+            if j < i and shadow[j] == q:
+                add_edge(i, j, made)
+    for i in range(size):
+        made.degree[i] = degree[shadow[i]]
+    sources, targets = connect_topics(seed, LOW_ODA, rho, made)
+    return shadow[sources], shadow[targets]

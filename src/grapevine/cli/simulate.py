@@ -78,6 +78,8 @@ def _schedule(
     crowd: str | None,
     rejoin: str,
     graceful: bool,
+    event_rounds: int | None,
+    first_round: int,
     seed: int,
 ) -> Schedule | None:
     if sum(given is not None for given in (churn, crash, crowd)) > 1:
@@ -92,6 +94,8 @@ def _schedule(
             start_s=start_s,
             rejoin=rejoin,
             graceful=graceful,
+            event_rounds=event_rounds,
+            first_round=first_round,
             seed=seed,
         )
     if crash is not None:
@@ -280,6 +284,19 @@ def add_to(app: typer.Typer) -> None:
             "graceful",
             Annotated[bool, typer.Option("--graceful", help="Nodes of the churn trace say goodbye before they leave.")],
             False,
+        ),
+        option(
+            "event_rounds",
+            Annotated[
+                int | None,
+                typer.Option(min=1, help="Play the churn trace's order alone: one join or leave every so many rounds."),
+            ],
+            None,
+        ),
+        option(
+            "first_round",
+            Annotated[int, typer.Option(min=1, help="With --event-rounds: the round of the first.")],
+            1,
         ),
         option("seed", SeedOption, 1),
         option("threads", Annotated[int | None, typer.Option(min=1, help="Threads. Default: all cores.")], None),

@@ -41,7 +41,15 @@ from grapevine.synthetic.base import ChurnModel
 from grapevine.systems import SYSTEMS
 
 PLOT_KINDS = "series", "distribution", "progress"
-PLAYING_KEYS = {"round_s", "spread_s", "start_s", "rejoin", "graceful"}  # how sessions become rounds
+PLAYING_KEYS = {
+    "round_s",
+    "spread_s",
+    "start_s",
+    "rejoin",
+    "graceful",
+    "event_rounds",
+    "first_round",
+}  # how sessions become rounds
 _TRACE_KEYS = {"name", "trace", "path", "users", "churn"}
 _TOP = {"title", "paper", "figure", "claims", "notes", "seeds", "run", "workloads", "systems", "plots", "quick"}
 _PLOT_KEYS = {"title", "kind", "x", "y", "quantity", "x_label", "y_label", "percent", "log_x", "log_y", "claimed"}

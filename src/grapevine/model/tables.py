@@ -221,6 +221,9 @@ NODE_LOAD = Table(
         Column("duplicate", _real, "further ones"),
         Column("unwanted", _real, "notifications that it did not want"),
         Column("overhead", _real, "unwanted over all received; empty: it received nothing", True),
+        Column("view", _long, "nodes in its local view; empty: the system keeps none", True),
+        Column("backups", _long, "nodes in its backup set, as its successor keeps it", True),
+        Column("backup_of", _long, "backup sets that it is in", True),
     ),
 )
 
@@ -256,6 +259,8 @@ ROUNDS = Table(
         Column(
             "connected_topics", _real, "share of the sampled topics whose counted subscribers form one cluster", True
         ),
+        Column("degree_max", _long, "most neighbours of an online node", True),
+        Column("diameter", _real, "mean diameter of the sampled topics; empty: not asked for", True),
     ),
 )
 
@@ -264,8 +269,31 @@ MESSAGES = Table(
     "Control messages of systems that count them: one row per measured round and kind.",
     (
         Column("round", _int, "round"),
-        Column("kind", _text, "connect, connect-ok, redirect, disconnect, disconnect-ok or leave"),
+        Column(
+            "kind",
+            _text,
+            "SpiderCast: connect, connect-ok, redirect, disconnect, disconnect-ok, leave. OMen: gossip (views), join, "
+            "notify (an event to the successors), collect (the shadow set asked, and its answers), connect (new "
+            "links to their ends), neighbours (changed links to the successors), done",
+        ),
         Column("count", _long, "messages since the measured round before"),
+        Column("descriptors", _long, "descriptors of nodes (address and topics) that they carried"),
+    ),
+)
+
+REPAIRS = Table(
+    "repairs",
+    "Churn events that were handled one by one (OMen), in the order in which they were closed.",
+    (
+        Column("round", _int, "round in which it happened"),
+        Column("node", _int, "node that it happened to"),
+        Column(
+            "kind", _text, "`join`, `leave` (or crash), `change` (of interests) or `meet` (a topic's first company)"
+        ),
+        Column("coordinator", _int, "node that handled it; empty: nobody could, more came together than L", True),
+        Column("finished", _int, "round in which the overlay was mended", True),
+        Column("shadow", _long, "nodes in the shadow set"),
+        Column("added", _long, "links added"),
     ),
 )
 
@@ -353,7 +381,7 @@ PROGRESS = Table(
         _on,
         _parameters,
         Column("round", _int, "round"),
-        Column("metric", _text, "`online`, `ring`, `hit_ratio`, `overhead` or `hops`"),
+        Column("metric", _text, "a measure of the `rounds` table, e.g. `online`, `hit_ratio` or `degree_max`"),
         _count,
         _mean,
         _low,
@@ -375,7 +403,7 @@ TOPIC_GRAPHS = Table(
 
 WORKLOAD_TABLES = (NODES, TOPICS, SUBSCRIPTIONS, CHURN, LATENCY, REJECTED)
 PROFILE_TABLES = (DEGREE_STATISTICS, DEGREE_CCDF, INTEREST_COVERAGE, INTEREST_OVERLAP)
-SIMULATION_TABLES = (EVENTS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS, MESSAGES, DRAWN_NODES, DRAWN_LINKS)
+SIMULATION_TABLES = (EVENTS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS, MESSAGES, REPAIRS, DRAWN_NODES, DRAWN_LINKS)
 EXPERIMENT_TABLES = (RUNS, METRICS, SERIES, DISTRIBUTIONS, PROGRESS)
 ALL_TABLES = {
     "Workload (`grapevine workload ingest | sample | generate`)": WORKLOAD_TABLES,

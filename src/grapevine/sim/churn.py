@@ -55,6 +55,8 @@ def from_sessions(
     start_s: float = 0.0,
     graceful: bool = False,
     rejoin: str = "same",
+    event_rounds: int | None = None,
+    first_round: int = 1,
     seed: int = 1,
 ) -> Schedule:
     """A recorded or generated churn table as a schedule; node i follows the trace's node i modulo its size.
@@ -62,6 +64,9 @@ def from_sessions(
     `spread_s` moves every session by up to so much, start and end alike: traces that were probed now and then have
     their events in bursts. The first `start_s` seconds of the trace are skipped. With `rejoin="new"` every session is a
     node of its own, so that who comes back does so with another interest (SpiderCast §3.8).
+
+    `event_rounds` plays the order of joins and leaves alone: one of them every so many rounds, the first in
+    `first_round` (OMen's churn rounds, §6). `round_s` then only decides who is there from the start.
     """
     if round_s <= 0:
         raise UsageError(f"round_s={round_s:g}: needs to be more than 0 seconds")
@@ -82,7 +87,27 @@ def from_sessions(
     start = np.maximum(np.ceil((churn.joined_s[which] - origin + moved) / round_s), 0)
     end = np.ceil((churn.left_s[which] - origin + moved) / round_s)
     lasting = end > start
-    return _schedule(node[lasting], start[lasting], end[lasting], graceful=graceful)
+    node, start, end = node[lasting], start[lasting], end[lasting]
+    if event_rounds is not None:
+        start, end = _in_turn(node, start, end, event_rounds, first_round)
+    return _schedule(node, start, end, graceful=graceful)
+
+
+def _in_turn(
+    node: NDArray[np.int32], start: NDArray[np.float64], end: NDArray[np.float64], every: int, first: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rounds for joins and leaves in their order, `every` rounds apart. At equal times leaves come first, as a node's
+    end comes before its next start."""
+    if every < 1 or first < 1:
+        raise UsageError(f"event_rounds={every}, first_round={first}: need to be 1 or more")
+    count = len(node)
+    times, joins = np.concatenate([end, start]), np.repeat([False, True], count)
+    happens = np.isfinite(times) & ~(joins & (times <= 0))
+    order = np.lexsort((np.tile(node, 2), joins, times))
+    order = order[happens[order]]
+    rounds = np.where(joins, 0.0, np.inf)
+    rounds[order] = first + every * np.arange(len(order))
+    return rounds[count:], rounds[:count]
 
 
 def _schedule(

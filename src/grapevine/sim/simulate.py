@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +24,7 @@ from grapevine.sim.result import Simulation
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.snapshot import draw_topic, links_of
 from grapevine.systems import SYSTEMS, System
+from grapevine.systems.base import Sent
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -48,6 +48,9 @@ class RunConfig(Config):
     )
     diameter_topics: int = parameter(
         20, "topics whose diameter is measured (a search from every subscriber)", source="ours", low=0
+    )
+    measure_diameters: bool = parameter(
+        False, "measure the diameters of the sampled topics on the way, too", source="OMen Fig. 11"
     )
     intersection_nodes: int = parameter(
         0,
@@ -121,7 +124,8 @@ def simulate(
     )
     samples: list[dict[str, Any]] = []
     measured: list[dict[str, NDArray[Any]]] = []
-    before, said = (0, 0), Counter[str]()
+    before = 0, 0
+    said: dict[str, Sent] = {}
     letters: list[dict[str, Any]] = []
     for now in range(1, run.rounds + 1):
         engine.step()
@@ -130,8 +134,8 @@ def simulate(
             row |= {"joined": engine.joined - before[0], "left": engine.left - before[1]}
             before = engine.joined, engine.left
             sent = engine.system.messages()
-            letters += [{"round": now, "kind": kind, "count": n - said[kind]} for kind, n in sent.items()]
-            said = Counter(sent)
+            letters += [_letters(now, kind, total, said.get(kind, Sent(0, 0))) for kind, total in sent.items()]
+            said = sent
             samples.append(row)
             if engine.schedule.changes and events is not None:
                 measured.append(events)
@@ -150,6 +154,7 @@ def simulate(
         **_drawn(engine),
         tables.ROUNDS.name: pa.Table.from_pylist(samples, schema=tables.ROUNDS.schema),
         tables.MESSAGES.name: pa.Table.from_pylist(letters, schema=tables.MESSAGES.schema),
+        tables.REPAIRS.name: pa.Table.from_pylist(engine.system.repairs(), schema=tables.REPAIRS.schema),
     }
     similar = mean_top_intersection(workload, run.intersection_nodes) if run.intersection_nodes else None
     summary = _summarise(engine, found) | {
@@ -161,15 +166,23 @@ def simulate(
     return Simulation(system, config.as_dict(), settings, workload.name, seed, summary, found, version=__version__)
 
 
+def _letters(now: int, kind: str, total: Sent, before: Sent) -> dict[str, Any]:
+    """A row of the `messages` table."""
+    carried = total.descriptors - before.descriptors
+    return {"round": now, "kind": kind, "count": total.messages - before.messages, "descriptors": carried}
+
+
 def _measure_sample(
     engine: Rounds, run: RunConfig, index: int
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]] | None]:
     """A row of the `rounds` table; the sampled topics move on from one measurement to the next."""
     alive = engine.network.alive
+    degree = engine.network.neighbours().sizes()[alive]
     row = {
         "round": engine.now,
         "online": int(alive.sum()),
-        "degree": float(engine.network.neighbours().sizes()[alive].mean()) if alive.any() else None,
+        "degree": float(degree.mean()) if alive.any() else None,
+        "degree_max": int(degree.max()) if alive.any() else None,
         "ring": engine.ring_correctness(),
         "utility": engine.mean_utility(),
     }
@@ -182,6 +195,8 @@ def _measure_sample(
     topics = np.arange(*window, dtype=np.int32)
     events, _ = engine.publish(topics, grace_rounds=run.grace_rounds)
     row["connected_topics"] = engine.connected_topics(window, grace_rounds=run.grace_rounds)
+    if run.measure_diameters:
+        row["diameter"] = float(engine.topic_diameters(topics).mean())
     summary = summarise_events(events)
     return row | {name: summary[name] for name in ("hit_ratio", "overhead", "hops")}, events
 
@@ -198,6 +213,8 @@ def _node_load(engine: Rounds, load: dict[str, NDArray[np.float64]]) -> pa.Table
         "degree": engine.network.neighbours().sizes(),
         **load,
         "overhead": pa.array(overhead, from_pandas=True),
+        **dict.fromkeys(("view", "backups", "backup_of"), pa.nulls(engine.network.size, pa.int64())),
+        **engine.system.node_views(),
     }
     return _table(tables.NODE_LOAD, columns)
 

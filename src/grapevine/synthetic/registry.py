@@ -13,7 +13,7 @@ from grapevine.model.errors import UsageError
 from grapevine.model.workload import Churn, Workload
 from grapevine.synthetic.base import ChurnModel, SubscriptionModel
 from grapevine.synthetic.magnet import MagnetHierarchical, MagnetModal, MagnetSpatial
-from grapevine.synthetic.omen import Omen
+from grapevine.synthetic.omen import MachineChurn, Omen
 from grapevine.synthetic.spidercast import SpiderCast, SpiderCastChurn
 from grapevine.synthetic.vitis import VitisHigh, VitisLow, VitisRandom
 
@@ -27,6 +27,7 @@ MODELS: dict[str, type[SubscriptionModel] | type[ChurnModel]] = {
     "magnet-hierarchical": MagnetHierarchical,
     "omen": Omen,
     "spidercast-churn": SpiderCastChurn,
+    "machine-churn": MachineChurn,
 }
 
 

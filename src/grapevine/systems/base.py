@@ -14,6 +14,13 @@ from grapevine.kernels.csr import Columns
 from grapevine.model.config import Config, parameter
 
 
+class Sent(NamedTuple):
+    """Control messages of one kind."""
+
+    messages: int
+    descriptors: int  # of nodes (address and topics) that they carried
+
+
 class Delivery(NamedTuple):
     """How a topic's events travel: over links between subscribers, over lookup trees from gateways, or both."""
 
@@ -124,8 +131,16 @@ class System(ABC):
         nobody = np.zeros(len(self.network.topic_nodes.columns), np.bool_)
         return Delivery(True, nobody, spanning=getattr(self.config, "dissemination", "flood") == "tree")
 
-    def messages(self) -> dict[str, int]:
+    def messages(self) -> dict[str, Sent]:
         """Control messages sent so far, by kind; empty where the system does not count them."""
+        return {}
+
+    def repairs(self) -> list[dict[str, Any]]:
+        """Rows of the `repairs` table: churn events that the system handled one by one."""
+        return []
+
+    def node_views(self) -> dict[str, NDArray[np.int64]]:
+        """`view`, `backups` and `backup_of` of the `node_load` table, for systems that prepare backups."""
         return {}
 
     def findings(self) -> dict[str, float]:

@@ -7,6 +7,7 @@ good for, are in `blocks/overlay_design`. Under churn the centre sees who is the
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,14 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks.network import Network
-from grapevine.blocks.overlay_design import GM, LOW_ODA, MINMAX_ODA, add_edges, begin, connect_topics
+from grapevine.blocks.overlay_design import GM, LOW_ODA, MINMAX_ODA, Edges, design
 from grapevine.blocks.views import NOBODY
 from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns
 from grapevine.model.config import parameter
 from grapevine.systems.base import Delivery, FloodingConfig, System, register
-
-Edges = tuple[Columns, Columns]  # lower ends, higher ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +47,22 @@ class LowOdaConfig(DesignConfig):
     )
 
 
-def design(
-    seed: int, rule: int, rho: float, interests: tuple[csr.Starts, Columns], topic_count: int, existing: Edges
-) -> Edges:
-    """The existing edges and those that the rule adds, for nodes of these interests, numbered from 0."""
-    starts, topics = interests
-    made = begin(starts, topics, topic_count)
-    add_edges(*existing, made)
-    sources, targets = connect_topics(seed, rule, rho, made)
-    return np.concatenate([existing[0], sources]), np.concatenate([existing[1], targets])
+NO_EDGES: Edges = np.empty(0, np.int32), np.empty(0, np.int32)
+
+
+def design_overlay(network: Network, rule: int, rho: float, existing: Edges) -> Edges:
+    """The existing edges, which are between online nodes, and those that connect every topic among these."""
+    online = np.flatnonzero(network.alive).astype(np.int32)
+    number = np.full(network.size, NOBODY, np.int32)
+    number[online] = np.arange(len(online))
+    profiles = network.profiles
+    rows = csr.row_numbers(profiles.starts)
+    wanted = network.alive[rows]
+    starts = csr.count_rows(number[rows[wanted]], len(online))
+    topics = profiles.topics[wanted].astype(np.int32)
+    kept = number[existing[0]], number[existing[1]]
+    low, high = design(network.seed, rule, rho, (starts, topics), len(network.topic_ids), kept)
+    return online[low], online[high]
 
 
 class DesignedSystem(System):
@@ -66,7 +72,8 @@ class DesignedSystem(System):
     rule: ClassVar[int]
 
     def __init__(self, config: DesignConfig, network: Network) -> None:
-        self._edges: Edges = np.empty(0, np.int32), np.empty(0, np.int32)
+        self._edges = NO_EDGES
+        self._cpu: list[float] = []  # of designs after churn
         self._seen = np.zeros(network.size, np.bool_)
         super().__init__(config, network)
 
@@ -97,19 +104,12 @@ class DesignedSystem(System):
         self._seen[:] = False
 
     def _design(self) -> None:
-        network, online = self.network, np.flatnonzero(self.network.alive).astype(np.int32)
-        number = np.full(network.size, NOBODY, np.int32)
-        number[online] = np.arange(len(online))
-        kept = self.config.repair == "mend"
-        existing = (number[self._edges[0]], number[self._edges[1]]) if kept else (online[:0], online[:0])
-        profiles = network.profiles
-        rows = csr.row_numbers(profiles.starts)
-        wanted = network.alive[rows]
-        starts = csr.count_rows(number[rows[wanted]], len(online))
-        topics = profiles.topics[wanted].astype(np.int32)
-        low, high = design(network.seed, self.rule, self.rho, (starts, topics), len(network.topic_ids), existing)
-        self._edges = online[low], online[high]
-        self._seen = network.alive.copy()
+        began, first = time.thread_time(), not self._seen.any()
+        existing = self._edges if self.config.repair == "mend" else NO_EDGES
+        self._edges = design_overlay(self.network, self.rule, self.rho, existing)
+        if not first:
+            self._cpu.append(time.thread_time() - began)
+        self._seen = self.network.alive.copy()
         self._store()
 
     def _store(self) -> None:
@@ -123,6 +123,9 @@ class DesignedSystem(System):
 
     def delivery(self) -> Delivery:
         return self.flooding()
+
+    def findings(self) -> dict[str, float]:
+        return {"repair_ms": 1000 * float(np.mean(self._cpu))} if self._cpu else {}
 
 
 class Gm(DesignedSystem):

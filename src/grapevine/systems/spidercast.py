@@ -27,7 +27,7 @@ from grapevine.blocks.views import NOBODY
 from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns
 from grapevine.model.config import parameter
-from grapevine.systems.base import Delivery, FloodingConfig, System, register
+from grapevine.systems.base import Delivery, FloodingConfig, Sent, System, register
 
 MOST_RANDOM = 4  # §3.3.1: K_r is raised while it is 3 or less
 
@@ -208,8 +208,12 @@ class ConnectionSystem(System):
         for task in self.tasks:
             task.limit[:] = self.limit(task.rule, task.k)
 
-    def messages(self) -> dict[str, int]:
-        return dict(zip(MESSAGES, self._sent.tolist(), strict=True))
+    def messages(self) -> dict[str, Sent]:
+        """Each carries its sender's descriptor; a redirect also that of the node it points to."""
+        return {
+            kind: Sent(count, 2 * count if kind == "redirect" else count)
+            for kind, count in zip(MESSAGES, self._sent.tolist(), strict=True)
+        }
 
     def delivery(self) -> Delivery:
         return self.flooding()

@@ -1,0 +1,591 @@
+"""OMen (Chen, Vitenberg & Jacobsen, DEBS 2016): every topic connected, few links, and mended locally under churn.
+
+The overlay starts as LowODA designs it. Nodes also form an identifier ring; for its L predecessors each node prepares
+what mending takes: the neighbours of the predecessor, and a backup set, a few nodes that want all its topics (gossiped,
+`blocks/backups`). When a node joins, leaves or fails, its successor coordinates: it runs LowODA on the shadow set,
+backups and neighbours, which is hundreds of times smaller than the network (Algorithm 1, `overlay_design.mend`). The
+next L - 1 successors stand by, so that up to L concurrent events are handled even if coordinators are among them.
+
+Differs from the paper (docs/papers.md#omen): who is found dead while a shadow set is collected is replaced by its own
+neighbours, without which concurrent departures of neighbours could part a topic; topics of a newcomer for which nobody
+was found are linked as soon as somebody is; who has been told that an event is handled drops it from its queue, too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks import backups as local_views
+from grapevine.blocks.backups import GREEDY, PRIMAL_DUAL, Ring, build_backups, new_backups, reassign
+from grapevine.blocks.network import Network
+from grapevine.blocks.overlay_design import LOW_ODA, mend
+from grapevine.blocks.views import NOBODY, group_contacts
+from grapevine.kernels.csr import Columns
+from grapevine.kernels.rng import draw, stream
+from grapevine.model.config import parameter
+from grapevine.systems.base import Delivery, FloodingConfig, Sent, System, register
+from grapevine.systems.designed import NO_EDGES, design_overlay
+
+JOIN, LEAVE, CHANGE, MEET = "join", "leave", "change", "meet"
+REPAIR_TIES = 22  # the `salt` word of these draws
+SLACK = 4  # free places that a node's table of links gets when it has become too small
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OmenConfig(FloodingConfig):
+    """OMen: coverage factor λ, resilience factor L."""
+
+    sample_size: int = parameter(20, "size of the peer-sampling cache", source="ours: no paper says", low=1)
+    max_age: int = parameter(
+        3, "rounds of silence after which a node is taken for gone", source="OMen §6.8 leaves the detector open", low=1
+    )
+    coverage: int = parameter(
+        5, "backups wanted for each topic of a node (λ)", source="OMen §4.2: 5", low=0, high=1_000
+    )
+    resilience: int = parameter(
+        3, "concurrent churn events that are survived (L)", source="OMen §3.3; §6.3 uses 1", low=1, high=100
+    )
+    backups: str = parameter(
+        "primal-dual", "how backup sets are built", source="OMen §4.2", choices=("primal-dual", "greedy")
+    )
+    view: str = parameter(
+        "partial",
+        "what coordinators know: gossiped local views, or everybody (OMen-G)",
+        source="OMen Table 3",
+        choices=("partial", "global"),
+    )
+    rho: float = parameter(
+        3.0, "ρ of LowODA, for the first design and for repairs", source="OMen Table 1 names no value; ours", low=1.0
+    )
+    patience: int = parameter(
+        10,
+        "rounds without gain after which a backup set is taken as it is",
+        source="ours: some topics have fewer subscribers than λ",
+        low=1,
+    )
+    timeout: int = parameter(
+        20, "rounds after which a successor that stands by acts", source="OMen Alg. 5 names no period", low=1
+    )
+
+
+@dataclass(eq=False, slots=True)
+class ChurnEvent:
+    """A simple churn event (§3.3)."""
+
+    kind: str
+    node: int
+    began: int
+    topics: Columns  # that have to be connected again
+    neighbours: frozenset[int] = frozenset()  # of a node that left, when it did
+    detected: int = 0  # the round in which others know of it
+
+
+@dataclass(slots=True)
+class Desk:
+    """What a node has to do (Algorithm 5): its own events in order of arrival, and those that it stands by for."""
+
+    exe_q: list[ChurnEvent] = field(default_factory=list)
+    standby: dict[ChurnEvent, tuple[int, int]] = field(default_factory=dict)  # → (deadline, coordinator)
+
+    def __contains__(self, event: ChurnEvent) -> bool:
+        return event in self.standby or event in self.exe_q
+
+
+class Omen(System):
+    """OMen on a network."""
+
+    name = "omen"
+    paper = "Chen, Vitenberg & Jacobsen, DEBS 2016"
+    summary = "few links and every topic connected: LowODA's overlay, mended under churn among prepared backups"
+    config_type = OmenConfig
+    config: OmenConfig
+
+    def __init__(self, config: OmenConfig, network: Network) -> None:
+        size = network.size
+        self._room = np.zeros(size, np.int64)
+        self._degree = np.zeros(size, np.int32)
+        self._order = np.argsort(network.ids, kind="stable").astype(np.int32)
+        self._present = np.zeros(size, np.bool_)  # believed to be there
+        self._settled = np.zeros(size, np.bool_)  # joined and linked, so that it can be a backup
+        self._lonely: dict[int, dict[int, int]] = {}  # newcomer → topics nobody else was known for → known since then
+        self._linked = np.zeros(size, np.int32)  # the coverage of its backups when a lonely node was last looked at
+        self._begun = False
+        self._departed: dict[int, ChurnEvent] = {}  # left, not yet handled
+        self._open: list[ChurnEvent] = []  # known to somebody, not yet handled
+        self._newcomers: list[int] = []
+        self._changed: list[ChurnEvent] = []
+        self._desks: dict[int, Desk] = {}
+        self._sent: Counter[str] = Counter()
+        self._carried: Counter[str] = Counter()
+        self._repairs: list[dict[str, Any]] = []
+        self._cpu: list[float] = []
+        super().__init__(config, network)
+        self._make_room_for_backups()
+        self._ring = self._list_ring()
+
+    # The local view layer (§4.3)
+
+    def _make_room_for_backups(self) -> None:
+        network, ranks = self.network, self.config.resilience
+        self._interests = network.profiles.starts, network.profiles.topics
+        wanted = max(self.config.coverage, 1) * np.diff(network.profiles.starts)
+        most = np.minimum(wanted, max(network.size - 1, 0)) if self.config.view == "partial" else np.zeros_like(wanted)
+        self._backups = new_backups(most, ranks)
+        self._spare = new_backups(most, ranks)
+
+    def _list_ring(self) -> Ring:
+        """Everybody who is believed to be there or whose departure is not handled, in the order of ids."""
+        listed = self._present.copy()
+        listed[[event.node for event in self._open]] = True
+        order = self._order[listed[self._order]]
+        place = np.full(self.network.size, NOBODY, np.int32)
+        place[order] = np.arange(len(order))
+        return Ring(order, place, self._present.copy())
+
+    def _ring_changed(self) -> None:
+        self._ring = self._list_ring()
+        reassign(self.network.now, self._ring, self._backups, self._spare)
+        self._backups, self._spare = self._spare, self._backups
+
+    def _wanted(self) -> Columns:
+        """λ; at least one for nodes that have yet to be linked to somebody."""
+        wanted = np.full(self.network.size, self.config.coverage, np.int32)
+        wanted[self._present & ~self._settled] = wanted[list(self._lonely)] = max(self.config.coverage, 1)
+        return wanted
+
+    def _exchange_views(self) -> None:
+        """One round of T-Man (Algorithms 3 and 4)."""
+        network, config = self.network, self.config
+        views, ring, backups = network.views, self._ring, self._backups
+        partner = np.full(network.size, NOBODY, np.int32)
+        network.in_chunks(
+            lambda a, b: local_views.choose_partners(network.seed, network.now, a, b, ring, backups, views, partner)
+        )
+        contacts = partner, *group_contacts(partner)
+        wanted, usable = self._wanted(), network.alive & self._settled
+        rule = GREEDY if config.backups == "greedy" else PRIMAL_DUAL
+        out, sizes = self._spare, np.zeros(network.size, np.int64)
+        out.keeper[:] = backups.keeper
+        network.in_chunks(
+            lambda a, b: local_views.exchange_round(
+                network.seed,
+                network.now,
+                (a, b),
+                wanted,
+                rule,
+                usable,
+                ring,
+                backups,
+                views,
+                network.profiles,
+                contacts,
+                len(network.topic_ids),
+                out,
+                sizes,
+            )
+        )
+        self._backups, self._spare = out, backups
+        callers = np.flatnonzero(partner != NOBODY)
+        self._count("gossip", 2 * len(callers), int(sizes[callers].sum() + sizes[partner[callers]].sum()))
+
+    def _keepers(self, node: int) -> list[int]:
+        """The L-successor range of a node (Algorithm 6), nearest first."""
+        return [int(v) for v in self._backups.keeper[:, node] if v != NOBODY]
+
+    def _is_coordinator(self, node: int, subject: int) -> bool:
+        return bool(self._backups.keeper[0, subject] == node)
+
+    def _is_in_pred_range(self, node: int, subject: int) -> bool:
+        return bool((self._backups.keeper[:, subject] == node).any())
+
+    def _rank(self, node: int, subject: int) -> int:
+        return int(np.flatnonzero(self._backups.keeper[:, subject] == node)[0])
+
+    def _is_ready(self, node: int, subject: int) -> bool:
+        """v.R(v'): the backup set covers what it should, or gossip has brought nothing more for a while."""
+        if self.config.view == "global":
+            return True
+        rank, backups = self._rank(node, subject), self._backups
+        waited = self.network.now - int(backups.gained[rank, subject]) >= self.config.patience
+        return bool(backups.complete[rank, subject]) or waited
+
+    def _backups_of(self, subject: int, node: int) -> Columns:
+        """v.B(v'), or what OMen-G builds from full knowledge when it is needed."""
+        if self.config.view == "global":
+            return self._global_backups(subject)
+        row = slice(self._backups.starts[subject], self._backups.starts[subject + 1])
+        kept = self._backups.nodes[self._rank(node, subject), row]
+        return kept[: int((kept != NOBODY).sum())]
+
+    def _global_backups(self, subject: int) -> Columns:
+        network = self.network
+        topics = self._topics(subject)
+        if len(topics) == 0:
+            return np.empty(0, np.int32)
+        others = np.unique(np.concatenate([network.topic_nodes.row(topic) for topic in topics]))
+        wanted = int(self._wanted()[subject])
+        out = np.empty(max(wanted, 1) * len(topics), np.int32)
+        made = build_backups(
+            subject,
+            wanted,
+            GREEDY if self.config.backups == "greedy" else PRIMAL_DUAL,
+            stream(network.seed, network.now, subject),
+            others,
+            network.alive & self._settled,
+            network.profiles,
+            np.zeros(len(network.topic_ids), np.int32),
+            out,
+        )
+        return out[: made[0]]
+
+    # A round
+
+    def round(self) -> None:
+        self.network.sample()
+        if not (self._settled & self.network.alive).any():
+            self._begin()
+        for event in self._detect():
+            self._announce(event)
+        for node in sorted(self._desks):
+            self._process_standby(node)
+            self._process_exe_q(node)
+        self._drop_lost()
+        if self.config.view == "partial":
+            self._exchange_views()
+            self._link_lonely()
+
+    def _begin(self) -> None:
+        """The first overlay, or the first after everybody had left, is LowODA's (§6.5)."""
+        network, self._begun = self.network, True
+        for record in (self._newcomers, self._changed, self._open, self._departed, self._desks, self._lonely):
+            record.clear()
+        self._present[:] = self._settled[:] = network.alive
+        self._drop_links(np.flatnonzero(~network.alive).astype(np.int32))
+        self._add_edges(*design_overlay(network, LOW_ODA, self.config.rho, NO_EDGES))
+        self._ring_changed()
+
+    def say_goodbye(self, nodes: Columns) -> None:
+        """A graceful leave: the others know at once."""
+        if self._begun:
+            for node in nodes.tolist():
+                self._depart(node, detected=self.network.now)
+        super().say_goodbye(nodes)
+
+    def forget(self, nodes: Columns) -> None:
+        """Crashes and joins. A crash is found out by silence, or when the node comes back with nothing."""
+        if not self._begun:
+            return
+        network = self.network
+        for node in nodes.tolist():
+            left_now = node in self._departed and self._departed[node].began == network.now  # and said goodbye
+            if self._present[node] and not left_now:
+                back = bool(network.alive[node])
+                self._depart(node, detected=network.now + (0 if back else self.config.max_age))
+            self._desks.pop(node, None)
+            self._lonely.pop(node, None)
+            if network.alive[node]:
+                self._newcomers.append(node)
+
+    def _depart(self, node: int, *, detected: int) -> None:
+        """What its successors know of it when it goes: they hear of a change of links in the round it happens."""
+        network, (starts, topics) = self.network, self._interests
+        at = np.flatnonzero(network.views.links == node)
+        others = frozenset((np.searchsorted(network.views.starts, at, side="right") - 1).tolist())
+        mine = topics[starts[node] : starts[node + 1]].astype(np.int32)
+        if node in self._departed:  # came back and went again before its first departure was handled
+            others |= self._departed[node].neighbours
+        self._departed[node] = ChurnEvent(LEAVE, node, network.now, mine, others, detected)
+
+    def _detect(self) -> list[ChurnEvent]:
+        """The events that become known in this round; the ring and the links are adjusted to them."""
+        network, now = self.network, self.network.now
+        gone = [event for event in self._departed.values() if event.detected == now]
+        lost = [event for event in gone if not any(network.alive[v] for v in self._keepers(event.node))]
+        nodes = np.array([event.node for event in gone], np.int32)
+        if len(nodes):
+            self._drop_links(nodes)
+            self._present[nodes] = self._settled[nodes] = False
+        come = [self._joining(node) for node in self._newcomers if network.alive[node]]
+        self._newcomers.clear()
+        self._present[[event.node for event in come]] = True
+        for event in lost:  # nobody who knew its neighbours is left: more than L events at once
+            self._close(event, None, 0, 0)
+        known = [event for event in gone if event not in lost] + come + self._changed
+        self._changed = []
+        self._open += known
+        if known or lost:
+            self._ring_changed()
+        return known
+
+    def _joining(self, node: int) -> ChurnEvent:
+        now = self.network.now
+        self._settled[node] = False
+        return ChurnEvent(JOIN, node, now, self._topics(node).astype(np.int32), detected=now)
+
+    def interests_changed(self) -> None:
+        """Nodes with other topics than before: what they had to do with the old ones is handled like a leave, the new
+        ones like a join."""
+        network, (starts, topics) = self.network, self._interests
+        before = self._backups
+        self._make_room_for_backups()
+        if not self._begun:
+            return
+        reassign(network.now, self._ring, before, self._backups)
+        for node in np.flatnonzero(self._present & network.alive).tolist():
+            old = topics[starts[node] : starts[node + 1]]
+            if not np.array_equal(old, self._topics(node)):
+                both = np.union1d(old, self._topics(node)).astype(np.int32)
+                self._changed.append(ChurnEvent(CHANGE, node, network.now, both, detected=network.now))
+
+    # Handling churn events (§5, Algorithm 5)
+
+    def _announce(self, event: ChurnEvent) -> None:
+        """Who notices it tells the L successors of the node; those who live take note."""
+        reached = [node for node in self._keepers(event.node) if self.network.alive[node]]
+        self._count("join", int(event.kind == JOIN))
+        self._count("notify", max(len(reached) - 1, 0))
+        for node in reached:
+            self._handle_churn_event(node, event)
+        if not reached and event.kind != LEAVE:  # alone in the network
+            self._settle(event, [])
+            self._close(event, None, 0, 0)
+
+    def _handle_churn_event(self, node: int, event: ChurnEvent) -> None:
+        desk = self._desks.setdefault(node, Desk())
+        if self._is_coordinator(node, event.node):
+            if event.kind == LEAVE:
+                unassigned = [other for other, (_, who) in desk.standby.items() if who == event.node]
+                for other in unassigned:
+                    del desk.standby[other]
+                desk.exe_q += unassigned
+            desk.exe_q.append(event)
+        else:
+            self._stand_by(desk, event)
+
+    def _stand_by(self, desk: Desk, event: ChurnEvent) -> None:
+        coordinator = int(self._backups.keeper[0, event.node])
+        desk.standby[event] = self.network.now + self.config.timeout, coordinator
+
+    def _process_exe_q(self, node: int) -> None:
+        """One by one, in the order of arrival; an event whose backup set is not ready holds up those behind it."""
+        desk = self._desks[node]
+        while desk.exe_q:
+            event = desk.exe_q[0]
+            if not self._is_in_pred_range(node, event.node):
+                self._stand_by(desk, desk.exe_q.pop(0))
+            elif self._is_ready(node, event.node):
+                desk.exe_q.pop(0)
+                self._repair(node, event)
+                self._notify_succ_range(event)
+            else:
+                break
+
+    def _process_standby(self, node: int) -> None:
+        """Whose time is up is handled here, if it still is in range; if not, it is the business of others."""
+        desk = self._desks[node]
+        for event, (deadline, _) in list(desk.standby.items()):
+            if deadline <= self.network.now:
+                del desk.standby[event]
+                if self._is_in_pred_range(node, event.node):
+                    desk.exe_q.append(event)
+
+    def _notify_succ_range(self, event: ChurnEvent) -> None:
+        """Tell the L successors that it is done: they drop the event and what they kept for it (gcChurnEvent)."""
+        for node in self._keepers(event.node):
+            self._count("done", 1)
+            desk = self._desks.get(node)
+            if desk is not None:
+                desk.standby.pop(event, None)
+                desk.exe_q = [other for other in desk.exe_q if other is not event]
+        self._ring_changed()
+
+    def _drop_lost(self) -> None:
+        """Events that nobody knows of any more: more than L at once."""
+        known = {event for desk in self._desks.values() for event in (*desk.exe_q, *desk.standby)}
+        for event in [event for event in self._open if event not in known]:
+            self._close(event, None, 0, 0)
+        self._desks = {node: desk for node, desk in self._desks.items() if desk.exe_q or desk.standby}
+
+    def _close(self, event: ChurnEvent, coordinator: int | None, shadow: int, added: int) -> None:
+        if event in self._open:
+            self._open.remove(event)
+        if event.kind == LEAVE and self._departed.get(event.node) is event:
+            del self._departed[event.node]
+        self._repairs.append(
+            {
+                "round": event.began,
+                "node": event.node,
+                "kind": event.kind,
+                "coordinator": coordinator,
+                "finished": None if coordinator is None else self.network.now,
+                "shadow": shadow,
+                "added": added,
+            }
+        )
+
+    # Mending (§4.1, Algorithm 1)
+
+    def _repair(self, coordinator: int, event: ChurnEvent) -> None:
+        """repairTcoOnChurn, on the shadow set: backups and neighbours, or backups and the node itself (§3.2)."""
+        network, began = self.network, time.thread_time()
+        shadow = {int(u) for u in self._backups_of(event.node, coordinator) if network.alive[u] and self._settled[u]}
+        if event.kind == LEAVE:
+            shadow |= self._living(event.neighbours)
+            shadow.discard(event.node)
+        elif not network.alive[event.node] or not self._present[event.node]:
+            self._close(event, coordinator, 0, 0)  # came and went; its leave is an event of its own
+            return
+        else:
+            shadow.add(event.node)
+            if event.kind == CHANGE:
+                shadow |= self._living(self._neighbours(event.node))
+        members = np.array(sorted(shadow), np.int32)
+        ties = int(draw(network.seed, network.now, event.node, REPAIR_TIES) >> np.uint64(1))
+        views = network.views
+        edges = mend(
+            ties, self.config.rho, members, event.topics, network.profiles, (views.starts, views.links), self._degree
+        )
+        self._cpu.append(time.thread_time() - began)
+        self._add_edges(*edges)
+        self._settle(event, members.tolist())
+        others = len(members) - (coordinator in shadow)
+        self._count("collect", 2 * others, others)
+        self._count(
+            "connect", int((edges[0] != coordinator).sum() + (edges[1] != coordinator).sum()), 2 * len(edges[0])
+        )
+        self._close(event, coordinator, len(members), len(edges[0]))
+
+    def _living(self, nodes: Iterable[int]) -> set[int]:
+        """Those who answer. For those who do not, their own successors tell who their neighbours were."""
+        living, asked, waiting = set(), set(), list(nodes)
+        while waiting:
+            node = waiting.pop()
+            if node in asked:
+                continue
+            asked.add(node)
+            if self.network.alive[node]:
+                living.add(node)
+            if node in self._departed:
+                self._count("collect", 2, len(self._departed[node].neighbours))
+                waiting += self._departed[node].neighbours
+        return living
+
+    def _settle(self, event: ChurnEvent, shadow: list[int]) -> None:
+        """A newcomer is part of the overlay now; for some of its topics perhaps nobody else was known."""
+        if event.kind in (LEAVE, MEET):
+            return
+        node, self._settled[event.node] = event.node, True
+        others = [self._topics(u) for u in {*shadow, *self._neighbours(node)} if u != node]
+        alone = np.setdiff1d(self._topics(node), np.concatenate(others)) if others else self._topics(node)
+        self._linked[node] = 0
+        self._lonely.pop(node, None)
+        if len(alone):
+            self._lonely[node] = dict.fromkeys(alone.tolist(), 0)
+
+    def _link_lonely(self) -> None:
+        """Newcomers' topics for which nobody was known: whoever is found for them, up to λ, is linked."""
+        network, busy = self.network, {event.node for event in self._open}
+        for node in [node for node in self._lonely if self._backups.coverage[0, node] > self._linked[node]]:
+            coordinator = int(self._backups.keeper[0, node])
+            if node in busy or not network.alive[coordinator]:
+                continue
+            self._linked[node] = self._backups.coverage[0, node]
+            alone, found = self._lonely[node], Counter[int]()
+            for u in self._backups_of(node, coordinator).tolist():
+                found.update(set(self._topics(u).tolist()) & alone.keys())
+            more = [topic for topic in sorted(found) if found[topic] > alone[topic]]
+            self._lonely[node] = {t: max(n, found[t]) for t, n in alone.items() if found[t] < self.config.coverage}
+            if more:
+                event = ChurnEvent(MEET, node, network.now, np.array(more, np.int32), detected=network.now)
+                self._open.append(event)
+                self._announce(event)
+
+    def _topics(self, node: int) -> NDArray[Any]:
+        profiles = self.network.profiles
+        return profiles.topics[profiles.starts[node] : profiles.starts[node + 1]]
+
+    # Links
+
+    def _neighbours(self, node: int) -> list[int]:
+        views = self.network.views
+        row = views.links[views.starts[node] : views.starts[node + 1]]
+        return [int(u) for u in row[row != NOBODY]]
+
+    def _add_edges(self, sources: Columns, targets: Columns) -> None:
+        """Both ends take the link, and tell their successors."""
+        network = self.network
+        self._degree += np.bincount(np.concatenate([sources, targets]), minlength=network.size).astype(np.int32)
+        if (self._degree > self._room).any():
+            self._room = np.where(self._degree > self._room, self._degree + SLACK, self._room)
+            network.set_room(self._room)
+        views = network.views
+        for p, q in zip(sources.tolist(), targets.tolist(), strict=True):
+            for node, other in ((p, q), (q, p)):
+                row = views.links[views.starts[node] : views.starts[node + 1]]
+                row[np.flatnonzero(row == NOBODY)[0]] = other
+        self._count("neighbours", 2 * self.config.resilience * len(sources), 2 * len(sources))
+        network.links_changed()
+
+    def _drop_links(self, nodes: Columns) -> None:
+        """These are gone: neighbours drop the links to them, and tell their successors."""
+        network = self.network
+        links = network.views.links
+        dropped = np.isin(links, nodes)
+        self._count("neighbours", self.config.resilience * int(dropped.sum()), int(dropped.sum()))
+        links[dropped] = NOBODY
+        rows = np.repeat(np.arange(network.size), np.diff(network.views.starts))
+        self._degree = np.bincount(rows[links != NOBODY], minlength=network.size).astype(np.int32)
+        network.links_changed()
+
+    def row_sizes(self) -> NDArray[np.int64]:
+        return self._room
+
+    def slot_kinds(self, size: int) -> list[str]:
+        return ["neighbour"] * size
+
+    def delivery(self) -> Delivery:
+        return self.flooding()
+
+    # What is measured
+
+    def _count(self, kind: str, messages: int, descriptors: int = 0) -> None:
+        self._sent[kind] += messages
+        self._carried[kind] += descriptors
+
+    def messages(self) -> dict[str, Sent]:
+        return {kind: Sent(self._sent[kind], self._carried[kind]) for kind in sorted(self._sent)}
+
+    def repairs(self) -> list[dict[str, Any]]:
+        return self._repairs
+
+    def node_views(self) -> dict[str, NDArray[np.int64]]:
+        """The size of each node's view, of its backup set as its successor keeps it, and in how many it serves."""
+        network, size = self.network, self.network.size
+        sets = [self._first_set(node) if network.alive[node] else np.empty(0, np.int32) for node in range(size)]
+        view = np.zeros(size, np.int64)
+        if self.config.view == "partial":
+            local_views.view_sizes(0, size, self._ring, self._backups, network.views, view)
+        else:
+            view[network.alive] = network.alive.sum()
+        serves = np.bincount(np.concatenate(sets), minlength=size) if size else view
+        return {"view": view, "backups": np.array([len(found) for found in sets], np.int64), "backup_of": serves}
+
+    def _first_set(self, node: int) -> Columns:
+        keeper = int(self._backups.keeper[0, node])
+        return self._backups_of(node, keeper) if keeper != NOBODY else np.empty(0, np.int32)
+
+    def findings(self) -> dict[str, float]:
+        milliseconds = 1000 * np.array(self._cpu)
+        done = [repair for repair in self._repairs if repair["coordinator"] is not None]
+        found = {"repair_ms": milliseconds.mean(), "repair_ms_p95": np.quantile(milliseconds, 0.95)} if done else {}
+        return {"lost_events": float(len(self._repairs) - len(done))} | {key: float(x) for key, x in found.items()}
+
+
+register(Omen)
