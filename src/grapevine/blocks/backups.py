@@ -38,13 +38,13 @@ class Ring(NamedTuple):
 
 
 class Backups(NamedTuple):
-    """Per rank and subject v': what its rank-th successor keeps. Rows of a block end at the first NOBODY."""
+    """Per rank and subject v': what its rank-th successor keeps."""
 
-    starts: Starts  # subject → its row in every block
+    starts: Starts  # subject → its row of nodes
     nodes: NDArray[np.int32]  # [rank, place in the rows]
+    size: NDArray[np.int32]  # [rank, subject]: places of its row that are in use
     keeper: NDArray[np.int32]  # [rank, subject]: that successor, or NOBODY
     coverage: NDArray[np.int32]  # [rank, subject]: topics covered, each counted up to the number wanted
-    topics: NDArray[np.int32]  # [rank, subject]: topics covered at all
     complete: NDArray[np.bool_]  # [rank, subject]: every topic is covered as often as wanted
     gained: NDArray[np.int32]  # [rank, subject]: the round in which the coverage last grew
 
@@ -55,9 +55,9 @@ def new_backups(room: NDArray[np.int64], ranks: int) -> Backups:
     shape = ranks, len(room)
     return Backups(
         starts,
-        np.full((ranks, starts[-1]), NOBODY, np.int32),
-        np.full(shape, NOBODY, np.int32),
+        np.empty((ranks, starts[-1]), np.int32),
         np.zeros(shape, np.int32),
+        np.full(shape, NOBODY, np.int32),
         np.zeros(shape, np.int32),
         np.zeros(shape, np.bool_),
         np.zeros(shape, np.int32),
@@ -83,7 +83,7 @@ def reassign(now: int, ring: Ring, old: Backups, new: Backups) -> None:
     """The ring has changed: who still is a successor keeps what it had, who has become one starts with nothing."""
     ranks = old.keeper.shape[0]
     for subject in range(old.keeper.shape[1]):
-        row, before = slice(new.starts[subject], new.starts[subject + 1]), old.starts[subject]
+        first, before = new.starts[subject], old.starts[subject]
         new.keeper[:, subject] = NOBODY
         if ring.place[subject] != NOBODY:
             keepers(subject, ring, new.keeper[:, subject])
@@ -93,16 +93,14 @@ def reassign(now: int, ring: Ring, old: Backups, new: Backups) -> None:
                 if keeper != NOBODY and old.keeper[i, subject] == keeper:
                     source = i
             if source == NOBODY:
-                new.nodes[rank, row] = NOBODY
-                new.coverage[rank, subject] = new.topics[rank, subject] = 0
+                new.size[rank, subject] = new.coverage[rank, subject] = 0
                 new.complete[rank, subject] = False
                 new.gained[rank, subject] = now
                 continue
-            fits = min(row.stop - row.start, old.starts[subject + 1] - before)
-            new.nodes[rank, row.start + fits : row.stop] = NOBODY
-            new.nodes[rank, row.start : row.start + fits] = old.nodes[source, before : before + fits]
+            fits = min(new.starts[subject + 1] - first, old.size[source, subject])
+            new.nodes[rank, first : first + fits] = old.nodes[source, before : before + fits]
+            new.size[rank, subject] = fits
             new.coverage[rank, subject] = old.coverage[source, subject]
-            new.topics[rank, subject] = old.topics[source, subject]
             new.complete[rank, subject] = old.complete[source, subject]
             new.gained[rank, subject] = old.gained[source, subject]
 
@@ -112,7 +110,6 @@ class Cover(NamedTuple):
 
     size: int
     coverage: int
-    topics: int
     complete: bool
 
 
@@ -197,11 +194,10 @@ def build_backups(
                         gain[i] -= 1
         else:
             left = _close(topic, left, open_topics, where)  # no more subscribers
-    coverage, covered = 0, 0
+    coverage = 0
     for t in range(len(mine)):
         coverage += wanted - max(missing[t], 0)
-        covered += missing[t] < wanted
-    return Cover(size, coverage, covered, coverage == wanted * len(mine))
+    return Cover(size, coverage, coverage == wanted * len(mine))
 
 
 @njit
@@ -226,12 +222,9 @@ def offer_view(node: int, ring: Ring, backups: Backups, views: Views, into: Cand
         if rank == backups.keeper.shape[0]:
             return
         subject = ring.listed[(ring.place[node] - step) % size]
-        a, b = backups.starts[subject], backups.starts[subject + 1]
-        row = backups.nodes[rank, a:b]
-        kept = 0
-        while kept < len(row) and row[kept] != NOBODY:
-            kept += 1
-        offer_all(into, row[:kept], row[:kept], 0, NOBODY)
+        first = backups.starts[subject]
+        row = backups.nodes[rank, first : first + backups.size[rank, subject]]
+        offer_all(into, row, row, 0, NOBODY)
         row = views.links[views.starts[subject] : views.starts[subject + 1]]
         offer_all(into, row, row, 0, NOBODY)
         rank += ring.present[subject]
@@ -245,7 +238,7 @@ def view_room(node: int, ring: Ring, backups: Backups, views: Views) -> int:
         if rank == backups.keeper.shape[0]:
             break
         subject = ring.listed[(ring.place[node] - step) % size]
-        room += backups.starts[subject + 1] - backups.starts[subject]
+        room += backups.size[rank, subject]
         room += views.starts[subject + 1] - views.starts[subject]
         rank += ring.present[subject]
     return room
@@ -335,8 +328,7 @@ def exchange_round(
             made = build_backups(
                 subject, wanted[subject], rule, state, known.nodes[: known.size[0]], usable, profiles, mark, row
             )
-            row[made.size :] = NOBODY
-            out.coverage[rank, subject], out.topics[rank, subject] = made.coverage, made.topics
+            out.size[rank, subject], out.coverage[rank, subject] = made.size, made.coverage
             out.complete[rank, subject] = made.complete
             grew = made.coverage > backups.coverage[rank, subject]
             out.gained[rank, subject] = now if grew else backups.gained[rank, subject]

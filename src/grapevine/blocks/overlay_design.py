@@ -171,11 +171,13 @@ def _best(seed: int, most: int, design: Design, bounds: Bounds) -> int:
 def connect_topics(seed: int, rule: int, rho: float, design: Design) -> tuple[Columns, Columns]:
     """Add edges by the rule until every topic is connected; returns their ends."""
     nodes = len(design.starts) - 1
+    if nodes == 0:
+        return np.empty(0, np.int32), np.empty(0, np.int32)
     room = max(len(design.topics), 1)  # every edge joins two components at least once
     sources, targets, count = np.empty(room, np.int32), np.empty(room, np.int32), 0
     anywhere = Bounds(np.full(nodes, np.iinfo(np.int64).max, np.int64), np.full(nodes, _NONE, np.int32))
     low = Bounds(anywhere.key.copy(), anywhere.partner.copy())
-    unlimited, largest = nodes + 1, 0
+    unlimited, largest = np.iinfo(np.int32).max, 0  # degrees may count links to nodes that are not here
     for p in range(nodes):
         largest = max(largest, design.degree[p])
     while True:

@@ -65,7 +65,7 @@ class OmenConfig(FloodingConfig):
         3.0, "ρ of LowODA, for the first design and for repairs", source="OMen Table 1 names no value; ours", low=1.0
     )
     patience: int = parameter(
-        10,
+        5,
         "rounds without gain after which a backup set is taken as it is",
         source="ours: some topics have fewer subscribers than λ",
         low=1,
@@ -220,9 +220,8 @@ class Omen(System):
         """v.B(v'), or what OMen-G builds from full knowledge when it is needed."""
         if self.config.view == "global":
             return self._global_backups(subject)
-        row = slice(self._backups.starts[subject], self._backups.starts[subject + 1])
-        kept = self._backups.nodes[self._rank(node, subject), row]
-        return kept[: int((kept != NOBODY).sum())]
+        rank, first = self._rank(node, subject), self._backups.starts[subject]
+        return self._backups.nodes[rank, first : first + self._backups.size[rank, subject]]
 
     def _global_backups(self, subject: int) -> Columns:
         network = self.network
@@ -236,7 +235,7 @@ class Omen(System):
             subject,
             wanted,
             GREEDY if self.config.backups == "greedy" else PRIMAL_DUAL,
-            stream(network.seed, network.now, subject),
+            np.uint64(stream(network.seed, network.now, subject)),
             others,
             network.alive & self._settled,
             network.profiles,
@@ -348,12 +347,13 @@ class Omen(System):
 
     def _announce(self, event: ChurnEvent) -> None:
         """Who notices it tells the L successors of the node; those who live take note."""
-        reached = [node for node in self._keepers(event.node) if self.network.alive[node]]
+        asked = self._keepers(event.node)
+        reached = [node for node in asked if self.network.alive[node]]
         self._count("join", int(event.kind == JOIN))
         self._count("notify", max(len(reached) - 1, 0))
         for node in reached:
             self._handle_churn_event(node, event)
-        if not reached and event.kind != LEAVE:  # alone in the network
+        if not asked and event.kind != LEAVE:  # alone in the network
             self._settle(event, [])
             self._close(event, None, 0, 0)
 
@@ -407,10 +407,13 @@ class Omen(System):
         self._ring_changed()
 
     def _drop_lost(self) -> None:
-        """Events that nobody knows of any more: more than L at once."""
+        """Events that nobody knows of any more: there were more than L at once."""
         known = {event for desk in self._desks.values() for event in (*desk.exe_q, *desk.standby)}
         for event in [event for event in self._open if event not in known]:
-            self._close(event, None, 0, 0)
+            if self.network.alive[event.node] and event.kind != LEAVE:
+                self._announce(event)  # the node itself asks again
+            else:
+                self._close(event, None, 0, 0)
         self._desks = {node: desk for node, desk in self._desks.items() if desk.exe_q or desk.standby}
 
     def _close(self, event: ChurnEvent, coordinator: int | None, shadow: int, added: int) -> None:
@@ -502,6 +505,8 @@ class Omen(System):
                 found.update(set(self._topics(u).tolist()) & alone.keys())
             more = [topic for topic in sorted(found) if found[topic] > alone[topic]]
             self._lonely[node] = {t: max(n, found[t]) for t, n in alone.items() if found[t] < self.config.coverage}
+            if not self._lonely[node]:
+                del self._lonely[node]
             if more:
                 event = ChurnEvent(MEET, node, network.now, np.array(more, np.int32), detected=network.now)
                 self._open.append(event)
