@@ -136,7 +136,8 @@ def build_backups(
         if usable[u] and u != subject:
             most += min(len(mine), profiles.starts[u + 1] - profiles.starts[u])
     shared, starts = np.empty(most, np.int32), np.empty(len(nodes) + 1, np.int64)
-    who, by_topic = np.empty(len(nodes), np.int32), np.zeros(len(mine) + 1, np.int64)
+    who, ties = np.empty(len(nodes), np.int32), np.empty(len(nodes), np.int64)
+    by_topic = np.zeros(len(mine) + 1, np.int64)
     count, at = 0, 0
     starts[0] = 0
     for u in nodes:
@@ -147,7 +148,7 @@ def build_backups(
                     by_topic[mark[topic]] += 1
                     at += 1
             if at > starts[count]:
-                who[count] = u
+                who[count], ties[count] = u, np.int64(absorb(state ^ np.uint64(BACKUP_TIES), u) >> _33)
                 count += 1
                 starts[count] = at
     for topic in mine:
@@ -170,16 +171,12 @@ def build_backups(
             topic = open_topics[below(absorb(state, draws), left)]
             draws += 1
             for i in able[by_topic[topic] : by_topic[topic + 1]]:
-                if gain[i] > 0:
-                    found = gain[i] << 31 | np.int64(absorb(state ^ np.uint64(BACKUP_TIES), who[i]) >> _33)
-                    if found > key:
-                        best, key = i, found
+                if gain[i] > 0 and gain[i] << 31 | ties[i] > key:
+                    best, key = i, gain[i] << 31 | ties[i]
         else:
             for i in range(count):
-                if gain[i] > 0:
-                    found = gain[i] << 31 | np.int64(absorb(state ^ np.uint64(BACKUP_TIES), who[i]) >> _33)
-                    if found > key:
-                        best, key = i, found
+                if gain[i] > 0 and gain[i] << 31 | ties[i] > key:
+                    best, key = i, gain[i] << 31 | ties[i]
             if best == NOBODY:
                 break
         if best != NOBODY:
