@@ -79,6 +79,7 @@ def _schedule(
     rejoin: str,
     graceful: bool,
     event_rounds: int | None,
+    events_at_once: int,
     first_round: int,
     seed: int,
 ) -> Schedule | None:
@@ -95,6 +96,7 @@ def _schedule(
             rejoin=rejoin,
             graceful=graceful,
             event_rounds=event_rounds,
+            events_at_once=events_at_once,
             first_round=first_round,
             seed=seed,
         )
@@ -292,6 +294,11 @@ def add_to(app: typer.Typer) -> None:
                 typer.Option(min=1, help="Play the churn trace's order alone: one join or leave every so many rounds."),
             ],
             None,
+        ),
+        option(
+            "events_at_once",
+            Annotated[int, typer.Option(min=1, help="With --event-rounds: so many together.")],
+            1,
         ),
         option(
             "first_round",

@@ -48,6 +48,7 @@ PLAYING_KEYS = {
     "rejoin",
     "graceful",
     "event_rounds",
+    "events_at_once",
     "first_round",
 }  # how sessions become rounds
 _TRACE_KEYS = {"name", "trace", "path", "users", "churn"}

@@ -367,8 +367,8 @@ DISTRIBUTIONS = Table(
         _system,
         _on,
         _parameters,
-        Column("quantity", _text, "`overhead` (in steps of 0.1) or `degree`"),
-        Column("at", _real, "lower end of the step; for `degree` the degree"),
+        Column("quantity", _text, "`overhead` (in steps of 0.1), `degree`, `view` or `backup_of`"),
+        Column("at", _real, "lower end of the step; for the others the value"),
         Column("share", _real, "share of the nodes in it"),
     ),
 )

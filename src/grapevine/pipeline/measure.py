@@ -31,10 +31,15 @@ _FROM_MANIFEST = (  # what no table holds
     "ring",
     "top_intersection",
     "random_coverage",
+    "lost_events",
+    "repair_ms",
+    "repair_ms_p95",
     "wall_s",
     "cpu_s",
 )
 _DEGREES = 15, 200  # Vitis Fig. 11 asks for the shares above these
+_RARELY = 5  # OMen §6.3 counts nodes in fewer backup sets
+_FEW_OF_ALL = 0.05  # OMen §6.4 counts nodes that know fewer than this share of all
 _CROWD_ROUNDS = 20  # twice the time after which a newcomer counts (Vitis §IV-E)
 
 
@@ -115,6 +120,7 @@ def _measure_finished(
         .union(topic_metrics(topics))
         .union(round_metrics(rounds))
         .union(message_metrics(messages, rounds))
+        .union(repair_metrics(_all(stage, out, done, tables.REPAIRS)))
     )
     if stored:
         metrics = metrics.union(spark.createDataFrame(stored, ["run_id", "metric", "value"]))
@@ -176,9 +182,10 @@ def traffic_metrics(events: DataFrame) -> DataFrame:
 def node_metrics(nodes: DataFrame) -> DataFrame:
     """Degrees of online nodes, and the share of nodes with much overhead."""
     online = F.col("online")
+    counted = nodes.withColumn("count", F.sum(online.cast("long")).over(Window.partitionBy("run_id")))
     above = {f"degree_over_{n}": F.avg(F.when(online, (F.col("degree") > n).cast("double"))) for n in _DEGREES}
     return _long(
-        nodes.groupBy("run_id").agg(
+        counted.groupBy("run_id").agg(
             F.avg(F.when(online, F.col("degree"))).alias("degree"),
             F.sqrt(
                 F.sum(F.when(online, F.col("degree") * F.col("degree"))) / F.sum(online.cast("long"))
@@ -186,6 +193,12 @@ def node_metrics(nodes: DataFrame) -> DataFrame:
             ).alias("degree_deviation"),
             F.max(F.when(online, F.col("degree"))).alias("degree_max"),
             F.avg((F.col("overhead") > 0.2).cast("double")).alias("nodes_over_20_percent"),
+            F.avg(F.when(online, F.col("view"))).alias("view"),
+            F.avg(F.when(online, (F.col("view") < _FEW_OF_ALL * F.col("count")).cast("double"))).alias("small_views"),
+            F.avg(F.when(online, F.col("backups"))).alias("backups"),
+            F.min(F.when(online, F.col("backup_of"))).alias("backup_of_min"),
+            F.max(F.when(online, F.col("backup_of"))).alias("backup_of_max"),
+            F.avg(F.when(online, (F.col("backup_of") < _RARELY).cast("double"))).alias("backup_of_rarely"),
             *(column.alias(name) for name, column in above.items()),
         )
     )
@@ -203,6 +216,7 @@ def topic_metrics(topics: DataFrame) -> DataFrame:
             F.sum((F.col("clusters") > 1).cast("long")).alias("partitioned_topics"),
             F.avg("gateways").alias("gateways_per_topic"),
             F.max("diameter").alias("diameter_max"),
+            F.avg("diameter").alias("diameter"),
         )
     )
 
@@ -210,7 +224,8 @@ def topic_metrics(topics: DataFrame) -> DataFrame:
 def round_metrics(rounds: DataFrame) -> DataFrame:
     """The worst moment of a run, and the worst of its flash crowd: of the rounds after the network grew most."""
     growth = F.col("online") - F.lag("online").over(Window.partitionBy("run_id").orderBy("round"))
-    grown = rounds.select("run_id", "round", "hit_ratio", "degree", "connected_topics", growth.alias("growth"))
+    measured = "hit_ratio", "degree", "degree_max", "diameter", "connected_topics"
+    grown = rounds.select("run_id", "round", *measured, growth.alias("growth"))
     first = F.max(F.struct("growth", (-F.col("round")).alias("minus_round"))).alias("most")  # the first of equals
     crowd = grown.groupBy("run_id").agg(first)
     since = F.col("round") + F.col("most.minus_round")
@@ -223,28 +238,45 @@ def round_metrics(rounds: DataFrame) -> DataFrame:
             F.min(F.when(in_crowd, F.col("hit_ratio"))).alias("hit_ratio_min_crowd"),
             F.min("connected_topics").alias("connected_topics_min"),
             F.avg("degree").alias("degree_on_the_way"),
+            F.avg("degree_max").alias("degree_max_on_the_way"),
+            F.avg("diameter").alias("diameter_on_the_way"),
         )
     )
 
 
 def message_metrics(messages: DataFrame, rounds: DataFrame) -> DataFrame:
-    """Control messages per join or leave, all and by kind, after the first measured round.
+    """Control messages per join or leave, all and by kind, and what they carried, after the first measured round.
 
     Sums are of whole numbers, so they do not depend on the order of rows.
     """
     begun = rounds.groupBy("run_id").agg(F.min("round").alias("begun"))
     later = F.col("round") > F.col("begun")
     changes = rounds.join(begun, "run_id").where(later).groupBy("run_id").agg(F.sum(F.expr("joined + left")).alias("n"))
-    counts = messages.join(begun, "run_id").where(later).groupBy("run_id", "kind").agg(F.sum("count").alias("sent"))
-    everything = counts.groupBy("run_id").agg(F.sum("sent").alias("sent")).withColumn("kind", F.lit("messages"))
+    counted = messages.join(begun, "run_id").where(later)
+    counts = counted.groupBy("run_id", "kind").agg(F.sum("count").alias("sent"))
+    everything = counted.groupBy("run_id").agg(F.sum("count").alias("sent")).withColumn("kind", F.lit("messages"))
+    carried = counted.groupBy("run_id").agg(F.sum("descriptors").alias("sent")).withColumn("kind", F.lit("descriptors"))
     named = F.concat(F.regexp_replace("kind", "-", "_"), F.lit("_per_change")).alias("metric")
-    both = counts.unionByName(everything).join(changes, "run_id").where("n > 0")
+    both = counts.unionByName(everything).unionByName(carried).join(changes, "run_id").where("n > 0")
     return both.select("run_id", named, (F.col("sent") / F.col("n")).alias("value"))
+
+
+def repair_metrics(repairs: DataFrame) -> DataFrame:
+    """Churn events that were handled: their length in rounds, the shadow set, the links added."""
+    return _long(
+        repairs.where(F.col("finished").isNotNull())
+        .groupBy("run_id")
+        .agg(
+            F.avg(F.col("finished") - F.col("round")).alias("repair_rounds"),
+            F.avg("shadow").alias("shadow"),
+            F.avg("added").alias("links_per_repair"),
+        )
+    )
 
 
 def progress_rows(rounds: DataFrame) -> DataFrame:
     """One row per run, round and metric."""
-    names = "online", "ring", "hit_ratio", "overhead", "hops", "degree", "connected_topics"
+    names = "online", "ring", "hit_ratio", "overhead", "hops", "degree", "connected_topics", "degree_max", "diameter"
     shown = rounds.select("run_id", "round", *names)
     return _long(shown, "run_id", "round").where(F.col("value").isNotNull())
 
@@ -268,14 +300,20 @@ def over_seeds(rows: DataFrame, *group: str) -> DataFrame:
 
 
 def distributions(nodes: DataFrame) -> DataFrame:
-    """Shares of online nodes by overhead (steps of 0.1) and by degree."""
+    """Shares of online nodes by overhead (steps of 0.1), by degree, by the size of their view, and by the backup sets
+    that they are in."""
     online = nodes.where("online")
     step = F.least(F.floor(F.col("overhead") * 10 + 1e-9) / 10, F.lit(0.9))
     overhead = online.where(F.col("overhead").isNotNull()).select(
         *_GROUP, F.lit("overhead").alias("quantity"), step.cast("double").alias("at")
     )
-    degree = online.select(*_GROUP, F.lit("degree").alias("quantity"), F.col("degree").cast("double").alias("at"))
-    counted = overhead.union(degree).groupBy(*_GROUP, "quantity", "at").agg(F.count("*").alias("count"))
+    counted = overhead
+    for name in ("degree", "view", "backup_of"):
+        known = online.where(F.col(name).isNotNull())
+        counted = counted.union(
+            known.select(*_GROUP, F.lit(name).alias("quantity"), F.col(name).cast("double").alias("at"))
+        )
+    counted = counted.groupBy(*_GROUP, "quantity", "at").agg(F.count("*").alias("count"))
     totals = counted.groupBy(*_GROUP, "quantity").agg(F.sum("count").alias("total"))
     joined = counted.join(totals, [*_GROUP, "quantity"])
     return joined.select(*_GROUP, "quantity", "at", (F.col("count") / F.col("total")).alias("share")).orderBy(

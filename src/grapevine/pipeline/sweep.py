@@ -175,10 +175,12 @@ def _churn_folders(stage: Stage, runs: list[RunPlan], folder: Path, traces: Path
 
 
 def _warm_up(systems: set[str]) -> None:
-    """Compile once, here: otherwise every worker would compile the same kernels at the same time."""
+    """Compile once, here: otherwise every worker would compile the same kernels at the same time. Somebody crashes, so
+    that what is only needed then is compiled, too."""
     tiny = generate_in_memory("vitis-random", nodes=40, topics=10, subscriptions_per_node=2)
+    crash = mass_failure(tiny.node_count, share=0.1, round=2)
     for system in sorted(systems):
-        simulate(system, tiny, rounds=2, threads=1)
+        simulate(system, tiny, rounds=6, threads=1, schedule=crash)
 
 
 def _run_all(stage: Stage, runs: list[RunPlan], out: Path, churn: dict[str, str]) -> None:

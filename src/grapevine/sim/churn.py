@@ -56,6 +56,7 @@ def from_sessions(
     graceful: bool = False,
     rejoin: str = "same",
     event_rounds: int | None = None,
+    events_at_once: int = 1,
     first_round: int = 1,
     seed: int = 1,
 ) -> Schedule:
@@ -65,8 +66,8 @@ def from_sessions(
     their events in bursts. The first `start_s` seconds of the trace are skipped. With `rejoin="new"` every session is a
     node of its own, so that who comes back does so with another interest (SpiderCast §3.8).
 
-    `event_rounds` plays the order of joins and leaves alone: one of them every so many rounds, the first in
-    `first_round` (OMen's churn rounds, §6). `round_s` then only decides who is there from the start.
+    `event_rounds` plays the order of joins and leaves alone: one of them, or `events_at_once`, every so many rounds,
+    the first in `first_round` (OMen's churn rounds, §6). `round_s` then only decides who is there from the start.
     """
     if round_s <= 0:
         raise UsageError(f"round_s={round_s:g}: needs to be more than 0 seconds")
@@ -89,24 +90,31 @@ def from_sessions(
     lasting = end > start
     node, start, end = node[lasting], start[lasting], end[lasting]
     if event_rounds is not None:
-        start, end = _in_turn(node, start, end, event_rounds, first_round)
+        start, end = _in_turn(node, start, end, event_rounds, events_at_once, first_round)
     return _schedule(node, start, end, graceful=graceful)
 
 
 def _in_turn(
-    node: NDArray[np.int32], start: NDArray[np.float64], end: NDArray[np.float64], every: int, first: int
+    node: NDArray[np.int32],
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    every: int,
+    at_once: int,
+    first: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Rounds for joins and leaves in their order, `every` rounds apart. At equal times leaves come first, as a node's
-    end comes before its next start."""
-    if every < 1 or first < 1:
-        raise UsageError(f"event_rounds={every}, first_round={first}: need to be 1 or more")
+    """Rounds for joins and leaves in their order, `at_once` of them every so many rounds. At equal times leaves come
+    first, as a node's end comes before its next start; both at once are a join, of a node that was there."""
+    if min(every, at_once, first) < 1:
+        raise UsageError(
+            f"event_rounds={every}, events_at_once={at_once}, first_round={first}: need to be 1 or more each"
+        )
     count = len(node)
     times, joins = np.concatenate([end, start]), np.repeat([False, True], count)
     happens = np.isfinite(times) & ~(joins & (times <= 0))
     order = np.lexsort((np.tile(node, 2), joins, times))
     order = order[happens[order]]
     rounds = np.where(joins, 0.0, np.inf)
-    rounds[order] = first + every * np.arange(len(order))
+    rounds[order] = first + every * (np.arange(len(order)) // at_once)
     return rounds[count:], rounds[:count]
 
 

@@ -128,3 +128,8 @@ def falls(curve: list[float]) -> bool:
 def percent(value: float) -> str:
     """A share as a person reads it."""
     return f"{100 * value:.1f} %" if abs(value) < 0.9995 or value == 1 else f"{100 * value:.3f} %"
+
+
+def listed(values: list[float], digits: int = 0) -> str:
+    """Values of a curve, with slashes between."""
+    return "/".join(f"{value:,.{digits}f}" for value in values)

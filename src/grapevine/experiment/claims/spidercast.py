@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from grapevine.experiment.claims.base import Evidence, Finding, claim, falls, met_if, percent
+from grapevine.experiment.claims.base import Evidence, Finding, claim, falls, listed, met_if, percent
 
 _SIZES = 1_000, 2_000, 4_000, 6_000, 8_000, 10_000
 _DEGREES = 10.81, 10.11, 9.53, 9.24, 9.08, 8.95
@@ -15,11 +15,6 @@ _DIAMETERS = {"RSS": 6, "Zipf 1": 7, "NYSE": 8, "uniform": 6}
 def along_sizes(evidence: Evidence, experiment: str, metric: str, system: str, **point: object) -> list[float]:
     """The values on RSS workloads at all of the paper's sizes."""
     return [evidence.value(experiment, metric, system, "RSS", nodes=n, **point) for n in _SIZES]
-
-
-def listed(values: list[float], digits: int = 0) -> str:
-    """Values of a curve, with slashes between."""
-    return "/".join(f"{value:,.{digits}f}" for value in values)
 
 
 @claim(
