@@ -27,6 +27,7 @@ from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import absorb, stream
 
 GM, MINMAX_ODA, LOW_ODA = range(3)
+SHADOW, NEIGHBOURS, OVERLAY = range(3)
 EDGE_TIES = 2**43  # stands where draws have the round
 _33 = np.uint64(33)
 _NONE = -1
@@ -219,6 +220,7 @@ def design(
 def mend(
     seed: int,
     rho: float,
+    sight: int,
     shadow: Columns,
     wanted: Columns,
     profiles: Profiles,
@@ -227,8 +229,8 @@ def mend(
 ) -> tuple[Columns, Columns]:
     """OMen Algorithm 1: the edges that LowODA adds among the shadow set until it connects the wanted topics.
 
-    `shadow` and `wanted` ascend. Existing edges inside the shadow set count; so do, for the rule, all links that its
-    members have anywhere (`degree`).
+    `shadow` and `wanted` ascend. Existing links count as far as `sight` goes: those inside the shadow set; also those
+    to neighbours, if two members have one in common; or all. For the rule, links to anybody count (`degree`).
     """
     size = len(shadow)
     starts, room = np.zeros(size + 1, np.int64), 0
@@ -245,13 +247,62 @@ def mend(
                 count += 1
         starts[i + 1] = count
     made = begin(starts, topics[:count], len(wanted))
-    rows, columns = links
-    for i in range(size):
-        for q in columns[rows[shadow[i]] : rows[shadow[i] + 1]]:
-            j = np.searchsorted(shadow, q)
-            if j < i and shadow[j] == q:
-                add_edge(i, j, made)
+    by_topic, members = transpose(starts, topics[:count], len(wanted))
+    entry, seen = np.full(len(degree), _NONE, np.int32), np.full(len(degree), _NONE, np.int32)
+    for at in range(len(wanted)):
+        interested = members[by_topic[at] : by_topic[at + 1]]
+        for i in interested:
+            entry[shadow[i]] = starts[i] + np.searchsorted(topics[starts[i] : starts[i + 1]], at)
+        _join_connected(at, sight, shadow[interested], wanted[at], profiles, links, entry, seen, made)
+        for i in interested:
+            entry[shadow[i]] = _NONE
     for i in range(size):
         made.degree[i] = degree[shadow[i]]
     sources, targets = connect_topics(seed, LOW_ODA, rho, made)
     return shadow[sources], shadow[targets]
+
+
+@njit
+def _join_connected(
+    at: int,
+    sight: int,
+    members: Columns,
+    topic: int,
+    profiles: Profiles,
+    links: tuple[Starts, Columns],
+    entry: Columns,
+    seen: Columns,
+    design: Design,
+) -> None:
+    """Join the members whom existing links connect in this topic, the `at`-th: a search from one after the other, until
+    all are found. `entry` holds those of members, `seen` the last topic that a node was reached in."""
+    rows, columns = links
+    queue, left = [np.int32(0) for _ in range(0)], len(members)
+    for root in members:
+        if left <= 0:
+            break
+        if seen[root] == at:
+            continue
+        queue.clear()
+        queue.append(root)
+        seen[root] = at
+        left -= 1
+        head = 0
+        while head < len(queue) and left > 0:
+            p = queue[head]
+            head += 1
+            for q in columns[rows[p] : rows[p + 1]]:
+                if q < 0 or seen[q] == at:
+                    continue
+                if entry[q] != _NONE:
+                    _merge(design.label[entry[root]], design.label[entry[q]], design)
+                    left -= 1
+                else:
+                    if sight == SHADOW or (sight == NEIGHBOURS and entry[p] == _NONE):
+                        continue
+                    mine = profiles.topics[profiles.starts[q] : profiles.starts[q + 1]]
+                    place = np.searchsorted(mine, topic)
+                    if place == len(mine) or mine[place] != topic:
+                        continue
+                seen[q] = at
+                queue.append(q)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from grapevine.blocks import backups as local_views
 from grapevine.blocks.backups import GREEDY, PRIMAL_DUAL, Ring, build_backups, new_backups, reassign
 from grapevine.blocks.network import Network
-from grapevine.blocks.overlay_design import LOW_ODA, mend
+from grapevine.blocks.overlay_design import LOW_ODA, NEIGHBOURS, OVERLAY, SHADOW, Edges, mend
 from grapevine.blocks.views import NOBODY, group_contacts
 from grapevine.kernels.csr import Columns
 from grapevine.kernels.rng import draw, stream
@@ -34,6 +34,7 @@ from grapevine.systems.base import Delivery, FloodingConfig, Sent, System, regis
 from grapevine.systems.designed import NO_EDGES, design_overlay
 
 JOIN, LEAVE, CHANGE, MEET = "join", "leave", "change", "meet"
+SIGHTS = {"shadow": SHADOW, "neighbours": NEIGHBOURS, "overlay": OVERLAY}
 REPAIR_TIES = 22  # the `salt` word of these draws
 SLACK = 4  # free places that a node's table of links gets when it has become too small
 
@@ -60,6 +61,12 @@ class OmenConfig(FloodingConfig):
         "what coordinators know: gossiped local views, or everybody (OMen-G)",
         source="OMen Table 3",
         choices=("partial", "global"),
+    )
+    sight: str = parameter(
+        "overlay",
+        "links that a coordinator counts: inside the shadow set, also to its members' neighbours, or the whole overlay",
+        source="OMen Lemma 1: E_cur are all links; the others are ours (docs/papers.md#omen)",
+        choices=tuple(SIGHTS),
     )
     rho: float = parameter(
         3.0, "ρ of LowODA, for the first design and for repairs", source="OMen Table 1 names no value; ours", low=1.0
@@ -269,6 +276,8 @@ class Omen(System):
         self._drop_links(np.flatnonzero(~network.alive).astype(np.int32))
         self._add_edges(*design_overlay(network, LOW_ODA, self.config.rho, NO_EDGES))
         self._ring_changed()
+        nothing = np.empty(0, np.int32)
+        self._mend(ChurnEvent(LEAVE, 0, network.now, nothing), nothing)  # so that no repair waits for compiled code
 
     def say_goodbye(self, nodes: Columns) -> None:
         """A graceful leave: the others know at once."""
@@ -450,11 +459,7 @@ class Omen(System):
             if event.kind == CHANGE:
                 shadow |= self._living(self._neighbours(event.node))
         members = np.array(sorted(shadow), np.int32)
-        ties = int(draw(network.seed, network.now, event.node, REPAIR_TIES) >> np.uint64(1))
-        views = network.views
-        edges = mend(
-            ties, self.config.rho, members, event.topics, network.profiles, (views.starts, views.links), self._degree
-        )
+        edges = self._mend(event, members)
         self._cpu.append(time.thread_time() - began)
         self._add_edges(*edges)
         self._settle(event, members.tolist())
@@ -464,6 +469,20 @@ class Omen(System):
             "connect", int((edges[0] != coordinator).sum() + (edges[1] != coordinator).sum()), 2 * len(edges[0])
         )
         self._close(event, coordinator, len(members), len(edges[0]))
+
+    def _mend(self, event: ChurnEvent, shadow: Columns) -> Edges:
+        network, views = self.network, self.network.views
+        ties = int(draw(network.seed, network.now, event.node, REPAIR_TIES) >> np.uint64(1))
+        return mend(
+            ties,
+            self.config.rho,
+            SIGHTS[self.config.sight],
+            shadow,
+            event.topics,
+            network.profiles,
+            (views.starts, views.links),
+            self._degree,
+        )
 
     def _living(self, nodes: Iterable[int]) -> set[int]:
         """Those who answer. For those who do not, their own successors tell who their neighbours were."""
