@@ -19,13 +19,18 @@ EVERY = sorted(SYSTEMS)
 WITH_TABLES = [name for name in EVERY if "table_size" in SYSTEMS[name].config_type.__dataclass_fields__]
 # OPT with a bounded table owes no delivery; with coverage as wide as it likes, it does. Similarity owes none either;
 # with this many links it cannot miss.
-FREE: dict[str, dict[str, Any]] = {"opt": {"table_size": None}, "similarity": {"similar": 40, "random": 20}}
+# OMen owes healing for up to L events at once; with eight successors that know, a third of the nodes is not too much.
+FREE: dict[str, dict[str, Any]] = {
+    "opt": {"table_size": None},
+    "similarity": {"similar": 40, "random": 20},
+    "omen": {"resilience": 8, "patience": 2},
+}
 # Parameters that bind, and the most links of a node then (20 topics each).
 BOUND: dict[str, tuple[dict[str, Any], int]] = {
     "spidercast": ({"greedy_coverage": 1, "random_coverage": 1, "margin": 2}, 2 * (20 + 2)),
     "similarity": ({"similar": 3, "random": 1, "margin": 1}, 3 + 1 + 2),
     "ring-per-topic": ({}, 20),
-    **{name: ({}, 399) for name in ("gm", "minmax-oda", "lowoda")},  # no bound but the number of nodes
+    **{name: ({}, 399) for name in ("gm", "minmax-oda", "lowoda", "omen")},  # no bound but the number of nodes
 }
 
 
