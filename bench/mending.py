@@ -2,8 +2,8 @@
 
     .venv/bin/python -m bench.mending [--trace DIR]
 
-Reference, in the same run: one design by LowODA (LowODA-Re does one after every event). `--trace` takes a stored workload
-instead of generated ones.
+Reference, in the same run: one design by LowODA (LowODA-Re does one after every event). `--trace` takes a stored
+workload instead of generated ones.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def compare(name: str, workload: Workload) -> None:
     done = [row for row in engine.system.repairs() if row["coordinator"] is not None]
     shadow = sum(row["shadow"] for row in done) / len(done)
     print(
-        f"{name}: {len(done)} events, {1000 * repair:.2f} CPU ms each ({shadow:.0f} nodes in the shadow set); LowODA anew "
-        f"{1000 * anew:,.0f} ms, {anew / repair:,.0f} times as long; a round of gossip {1000 * gossip:.0f} ms",
+        f"{name}: {len(done)} events, {1000 * repair:.2f} CPU ms each ({shadow:.0f} nodes in the shadow set); LowODA "
+        f"anew {1000 * anew:,.0f} ms, {anew / repair:,.0f} times as long; a round of gossip {1000 * gossip:.0f} ms",
         flush=True,
     )
 
