@@ -1,8 +1,9 @@
 """Events on their way: what each subscriber and each relay of a topic receives.
 
-The graph of a topic is made of the links between its subscribers (when the system floods) and of the lookup trees of
-its gateways. Whoever gets an event for the first time passes it on to all its neighbours in this graph but the one it
-came from. So an edge on which the event arrived first carries one notification, any other two: one each way.
+The graph of a topic is made of the links between its subscribers (when the system floods), of the lookup trees of its
+gateways, or of the routes from its home to all subscribers (when it has a home). Whoever gets an event for the first
+time passes it on to all its neighbours in this graph but the one it came from. So an edge on which the event arrived
+first carries one notification, any other two: one each way.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from grapevine.blocks.oscar import hop_below
 from grapevine.blocks.small_world import Ids, next_hop
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts
@@ -44,6 +46,7 @@ class Medium(NamedTuple):
     fresh: int  # links last heard before this round are not used for lookups
     ids: Ids
     topic_ids: Ids
+    homes: Columns  # by topic: the node from which events are routed to every subscriber; empty: not how it is done
 
 
 class TopicGraph(NamedTuple):
@@ -78,7 +81,9 @@ def build_graph(
     for i in range(size):
         if medium.gateways[a + i] and medium.views.alive[members[i]]:
             count = _climb(i, size, count, key, medium, scratch.local, nodes, up, looked_up)
-    if scratch.local[publisher] < 0:
+    if len(medium.homes) > 0:
+        count = _descend_to_all(size, int(medium.homes[topic]), publisher, medium, scratch.local, nodes, up)
+    elif scratch.local[publisher] < 0:
         nodes[count], up[count] = publisher, NOBODY
         scratch.local[publisher] = count
         count = _climb(count, size, count + 1, key, medium, scratch.local, nodes, up, looked_up)
@@ -156,6 +161,55 @@ def _climb(
         at = int(local[q])
         if known and at >= size:
             return count
+
+
+@njit
+def _descend_to_all(
+    size: int, home: int, publisher: int, medium: Medium, local: NDArray[np.int32], nodes: Columns, up: Columns
+) -> int:
+    """The tree of the routes from the home to every member and to the publisher; returns the number of its nodes.
+
+    Routes go clockwise and never pass their target, so two of them that part never meet again: whoever is on several
+    has one parent (Magnet §3.3). A dead node swallows what is sent to it.
+    """
+    count = _known(home, size, local, nodes, up)
+    for i in range(size):
+        if medium.views.alive[nodes[i]]:
+            count = _descend(home, nodes[i], count, medium, local, nodes, up)
+    if local[publisher] < 0:
+        count = _descend(home, publisher, count, medium, local, nodes, up)
+    return _known(publisher, count, local, nodes, up)  # also if no route leads to it
+
+
+@njit
+def _known(node: int, count: int, local: NDArray[np.int32], nodes: Columns, up: Columns) -> int:
+    """Give the node a place in the graph if it has none; returns the number of nodes."""
+    if local[node] >= 0:
+        return count
+    local[node] = count
+    nodes[count], up[count] = node, NOBODY
+    return count + 1
+
+
+@njit
+def _descend(
+    home: int, target: int, count: int, medium: Medium, local: NDArray[np.int32], nodes: Columns, up: Columns
+) -> int:
+    """Add the route from the home to one node, as far as it goes; returns the new number of nodes.
+
+    What a route adds that ends before its target carries nothing, so it is taken back.
+    """
+    at, before = home, count
+    while at != target:
+        q = hop_below(at, target, medium.fresh, medium.ids, medium.views)
+        if q == NOBODY or not medium.views.alive[q]:
+            for i in range(before, count):
+                local[nodes[i]] = NOBODY
+            return before
+        count = _known(q, count, local, nodes, up)
+        up[local[q]] = local[at]
+        at = q
+    return count
 
 
 @njit

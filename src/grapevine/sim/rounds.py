@@ -259,6 +259,7 @@ def medium_now(network: Network, system: System, fresh: int) -> Medium:
         fresh,
         network.ids,
         network.topic_ids,
+        delivery.homes,
     )
 
 

@@ -27,6 +27,9 @@ class Delivery(NamedTuple):
     floods: bool
     gateways: NDArray[np.bool_]  # by (topic, subscriber), in the order of `Network.topic_nodes`
     spanning: bool = False  # of the links between subscribers, only those of a spanning tree carry events
+    homes: Columns = np.empty(
+        0, np.int32
+    )  # by topic: the root of a tree of routes to all subscribers; empty: no such tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,124 @@
+"""Interest-aware membership (Magnet §3.4): for every topic a small random sample of its subscribers' interests.
+
+The subscribers of a topic form a tree over the control ring, a name-independent DHT: each routes towards the topic's
+home, the first node after the topic's id. Samples travel up this tree. Whoever has more than k interests, its
+own included, keeps k of them at random; what arrives at the home is the sample, and the home tells all subscribers.
+The control ring is a Chord (Stoica et al. 2001) with exact fingers: its upkeep is not Magnet's subject.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks.views import NOBODY
+from grapevine.kernels.csr import Columns, Starts
+from grapevine.kernels.jit import njit
+from grapevine.kernels.ring import clockwise
+from grapevine.kernels.rng import absorb, below, draw
+
+INTEREST_SAMPLES = 2**44  # stands where draws have the round
+_ONE = np.uint64(1)
+
+Ids = NDArray[np.uint64]
+
+
+def home_places(ring: Ids, keys: Ids) -> NDArray[np.int64]:
+    """The place on the ring (ascending ids) of the first node at or after each key."""
+    return np.asarray(np.searchsorted(ring, keys) % max(len(ring), 1), np.int64)
+
+
+@njit
+def next_place(at: int, home: int, ring: Ids) -> int:
+    """Chord: the finger nearest to the home without passing it, the first node 2^j or more ids away."""
+    left = clockwise(ring[at], ring[home])
+    jump = _ONE
+    while jump <= left >> _ONE:
+        jump <<= _ONE
+    return int(np.searchsorted(ring, ring[at] + jump) % len(ring))
+
+
+@njit
+def sample_topics(
+    seed: int,
+    now: int,
+    topics: tuple[int, int],
+    ring: Ids,
+    place: Columns,
+    homes: NDArray[np.int64],
+    subscribers: tuple[Starts, Columns],
+    samples: NDArray[np.int32],
+    size: Columns,
+) -> None:
+    """One sampling round of the topics first … last-1. `place` tells where on the ring a node is."""
+    starts, columns = subscribers
+    k = samples.shape[1]
+    local = np.full(len(ring), NOBODY, np.int32)
+    for topic in range(topics[0], topics[1]):
+        members = columns[starts[topic] : starts[topic + 1]]
+        tree, up = _climb_all(members, int(homes[topic]), ring, place, local)
+        away = np.empty(len(tree), np.uint64)
+        for i in range(len(tree)):
+            away[i] = clockwise(ring[tree[i]], ring[homes[topic]])
+        held = np.empty((len(tree), k), np.int32)
+        count, offered = np.zeros((2, len(tree)), np.int32)
+        for i in range(len(members)):
+            if place[members[i]] != NOBODY:
+                at = local[place[members[i]]]
+                held[at, 0] = members[i]
+                count[at] = offered[at] = 1
+        for i in np.argsort(away)[::-1]:  # children are farther from home than their parents
+            j = up[i]
+            if j == NOBODY:
+                continue
+            for s in range(count[i]):
+                _offer(held[i, s], draw(seed, INTEREST_SAMPLES + now, topic, held[i, s]), j, k, held, count, offered)
+        size[topic] = 0
+        if len(tree) > 0:
+            root = local[homes[topic]]
+            size[topic] = count[root]
+            samples[topic, : count[root]] = held[root, : count[root]]
+        for i in tree:
+            local[i] = NOBODY
+
+
+@njit
+def _climb_all(
+    members: Columns, home: int, ring: Ids, place: Columns, local: Columns
+) -> tuple[NDArray[np.int64], Columns]:
+    """The places on the routes from the members to the home, and for each the index of the next one (NOBODY: home)."""
+    tree, up = np.empty(len(ring), np.int64), np.empty(len(ring), np.int32)
+    count = 0
+    for member in members:
+        at = int(place[member])
+        if at == NOBODY:
+            continue
+        below_it = NOBODY
+        while True:
+            known = local[at] != NOBODY
+            if not known:
+                local[at] = count
+                tree[count], up[count] = at, NOBODY
+                count += 1
+            if below_it != NOBODY:
+                up[below_it] = local[at]
+            if known or at == home:
+                break
+            below_it = int(local[at])
+            at = next_place(at, home, ring)
+    return tree[:count].copy(), up[:count].copy()
+
+
+@njit
+def _offer(
+    item: int, bits: np.uint64, at: int, k: int, held: NDArray[np.int32], count: Columns, offered: Columns
+) -> None:
+    """Keep k of all that are offered, each with the same chance (reservoir)."""
+    offered[at] += 1
+    if count[at] < k:
+        held[at, count[at]] = item
+        count[at] += 1
+        return
+    place = below(absorb(bits, at), offered[at])
+    if place < k:
+        held[at, place] = item
