@@ -42,6 +42,7 @@ def medium_of(
     floods: bool = True,
     spanning: bool = False,
     dead: Sequence[int] = (),
+    home: int | None = None,
 ) -> Medium:
     """One topic on a hand-made overlay."""
     members = np.array(sorted(subscribers), np.int32)
@@ -56,6 +57,7 @@ def medium_of(
         0,
         np.array(ids, np.uint64),
         np.array([topic_id], np.uint64),
+        np.array([] if home is None else [home], np.int32),
     )
 
 

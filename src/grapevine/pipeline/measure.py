@@ -30,6 +30,7 @@ _FROM_MANIFEST = (  # what no table holds
     "utility",
     "ring",
     "top_intersection",
+    "popularity_exponent",
     "random_coverage",
     "lost_events",
     "repair_ms",

@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from grapevine.metrics.distributions import Histogram
+from grapevine.metrics.power_law import fit_power_law
 from grapevine.metrics.similarity import mean_top_intersection
 from grapevine.metrics.traffic import node_overhead, share_above, summarise_events
 from grapevine.model import tables
@@ -51,6 +53,9 @@ class RunConfig(Config):
     )
     measure_diameters: bool = parameter(
         False, "measure the diameters of the sampled topics on the way, too", source="OMen Fig. 11"
+    )
+    fit_popularity: bool = parameter(
+        False, "fit a power law to the popularity of topics (exponent of the tail)", source="Magnet Fig. 7"
     )
     intersection_nodes: int = parameter(
         0,
@@ -159,11 +164,17 @@ def simulate(
     similar = mean_top_intersection(workload, run.intersection_nodes) if run.intersection_nodes else None
     summary = _summarise(engine, found) | {
         "top_intersection": similar,
+        "popularity_exponent": _popularity_exponent(workload) if run.fit_popularity else None,
         "wall_s": time.perf_counter() - began,
         "cpu_s": time.process_time() - cpu,
     }
     settings = run.as_dict()
     return Simulation(system, config.as_dict(), settings, workload.name, seed, summary, found, version=__version__)
+
+
+def _popularity_exponent(workload: Workload) -> float | None:
+    fit = fit_power_law(Histogram.of(workload.topic_nodes.sizes()))
+    return fit.exponent if fit else None
 
 
 def _letters(now: int, kind: str, total: Sent, before: Sent) -> dict[str, Any]:

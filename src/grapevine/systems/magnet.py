@@ -48,9 +48,9 @@ class OscarConfig(RingConfig):
         0, "rounds before a newcomer is a ring link of others", source="Magnet §3.2: a join is complete", low=0
     )
     walks: int = parameter(5, "random walks to estimate a median", source="Magnet Fig. 1: 5", low=1, high=1_000)
-    walk_length: int = parameter(10, "steps of a random walk", source="ours: Magnet names none", low=1, high=1_000)
+    walk_length: int = parameter(20, "steps of a random walk", source="ours: Magnet names none", low=1, high=1_000)
     rewire_rounds: int = parameter(
-        10, "rounds between two choices of fingers", source="ours: Magnet §2.2 says periodically", low=1
+        5, "rounds between two choices of fingers", source="ours: Magnet §2.2 says periodically", low=1
     )
 
 
