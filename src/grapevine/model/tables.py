@@ -182,8 +182,8 @@ LINKS = Table(
         Column(
             "kind",
             _text,
-            "what it was chosen for: `successor`, `predecessor`, `long`, `friend`, `coverage`, `topic successor`; "
-            "`neighbour` where both ends agreed on it",
+            "what it was chosen for: `successor`, `predecessor`, `long`, `finger`, `friend`, `coverage`, "
+            "`topic successor`, `designed`; `neighbour` where both ends agreed on it",
         ),
     ),
 )
