@@ -18,15 +18,17 @@ def test_clusters_and_diameters_agree_with_networkx(size: int, density: float, s
     rng = np.random.default_rng(seed)
     wants = [np.flatnonzero(rng.random(size) < 0.5).astype(np.int32) for _ in range(3)]
     alive = rng.random(size) < 0.9
+    counted = alive & (rng.random(size) < 0.7)
     starts = np.concatenate([[0], np.cumsum([len(members) for members in wants])]).astype(np.int64)
     online = graph.subgraph(np.flatnonzero(alive).tolist())
     links = both_ways({node: list(online[node]) for node in online}, size)
     out, far = np.zeros((3, 3), np.int64), np.zeros(3, np.int64)
-    topic_clusters(0, 3, (starts, np.concatenate(wants)), links, alive, out)
+    topic_clusters(0, 3, (starts, np.concatenate(wants)), links, alive, counted, out)
     topic_diameters(np.arange(3, dtype=np.int32), (starts, np.concatenate(wants)), links, alive, far)
     for topic, members in enumerate(wants):
         parts = list(nx.connected_components(online.subgraph(members.tolist())))
-        assert out[topic].tolist() == [sum(map(len, parts)), len(parts), max(map(len, parts), default=0)]
+        sizes = [size for part in parts if (size := sum(counted[node] for node in part))]
+        assert out[topic].tolist() == [sum(sizes), len(sizes), max(sizes, default=0)]
         assert far[topic] == max((nx.diameter(online.subgraph(part)) for part in parts), default=0)
 
 

@@ -34,9 +34,11 @@ def topic_clusters(
     subscribers: tuple[Starts, Columns],
     links: tuple[Starts, Columns],
     alive: NDArray[np.bool_],
+    counted: NDArray[np.bool_],
     out: NDArray[np.int64],
 ) -> None:
-    """For the topics first … last-1: online subscribers, clusters (connected parts), and the size of the largest."""
+    """For the topics first … last-1: online subscribers that count, clusters (connected parts of all who are online)
+    with such a subscriber, and the most of them in one cluster."""
     starts, nodes = subscribers
     graph = new_scratch(len(alive))
     queue = np.empty(len(alive), np.int32)
@@ -47,9 +49,12 @@ def topic_clusters(
         hops = np.full(len(members), -1, np.int32)
         for i in range(len(members)):
             if alive[members[i]] and hops[i] < 0:
-                size, _ = _spread(i, graph, hops, queue)
+                reached, _ = _spread(i, graph, hops, queue)
+                size = 0
+                for j in queue[:reached]:
+                    size += counted[members[j]]
                 online += size
-                clusters += 1
+                clusters += size > 0
                 largest = max(largest, size)
         out[topic, 0], out[topic, 1], out[topic, 2] = online, clusters, largest
         leave(members, graph)

@@ -43,7 +43,7 @@ def _measure(rows: pa.Table) -> pa.Table:
     links = csr.from_pairs(ends[0].astype(np.int32), ends[1].astype(np.int32), len(members), len(members))
     subscribers = np.array([0, len(members)], np.int64), np.arange(len(members), dtype=np.int32)
     alive, found, far = np.ones(len(members), np.bool_), np.zeros((1, 3), np.int64), np.zeros(1, np.int64)
-    topic_clusters(0, 1, subscribers, links, alive, found)
+    topic_clusters(0, 1, subscribers, links, alive, alive, found)
     topic_diameters(np.zeros(1, np.int32), subscribers, links, alive, far)
     values = rows["topic"][0].as_py(), *found[0].tolist(), int(far[0])
     columns = [pa.array([value], field.type) for value, field in zip(values, tables.TOPIC_GRAPHS.schema, strict=True)]

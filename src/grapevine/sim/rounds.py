@@ -175,7 +175,7 @@ class Rounds:
 
     def connected_topics(self, topics: tuple[int, int], *, grace_rounds: int = 0) -> float | None:
         """The share of the topics first … last-1 whose counted subscribers form one cluster; None: nobody counts."""
-        found = self.topic_clusters(topics, among=self._counted(grace_rounds))
+        found = self.topic_clusters(topics, counted=self._counted(grace_rounds))
         served = found[:, 0] > 0
         return float((found[served, 1] == 1).mean()) if served.any() else None
 
@@ -212,17 +212,21 @@ class Rounds:
         )
 
     def topic_clusters(
-        self, topics: tuple[int, int] | None = None, *, among: NDArray[np.bool_] | None = None
+        self, topics: tuple[int, int] | None = None, *, counted: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Per topic (default: of all): subscribers among these nodes (default: those online), clusters, largest."""
+        """Per topic (default: of all): online subscribers that count (default: all), their clusters, the largest.
+
+        Who does not count connects others nevertheless.
+        """
         network, links = self.network, self.network.neighbours()
         first, last = topics or (0, len(network.topic_ids))
-        nodes = network.alive if among is None else among
+        alive, count = network.alive, network.alive if counted is None else counted
         out = np.zeros((len(network.topic_ids), 3), np.int64)
         subscribers = network.topic_nodes.starts, network.topic_nodes.columns
         both_ways = links.starts, links.columns
         network.in_chunks(
-            lambda a, b: topic_clusters(first + a, first + b, subscribers, both_ways, nodes, out), last - first
+            lambda a, b: topic_clusters(first + a, first + b, subscribers, both_ways, alive, count, out),
+            last - first,
         )
         return out[first:last]
 
