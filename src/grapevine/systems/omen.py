@@ -101,9 +101,6 @@ class Desk:
     exe_q: list[ChurnEvent] = field(default_factory=list)
     standby: dict[ChurnEvent, tuple[int, int]] = field(default_factory=dict)  # → (deadline, coordinator)
 
-    def __contains__(self, event: ChurnEvent) -> bool:
-        return event in self.standby or event in self.exe_q
-
 
 class Omen(System):
     """OMen on a network."""
@@ -302,7 +299,7 @@ class Omen(System):
                 self._newcomers.append(node)
 
     def _depart(self, node: int, *, detected: int) -> None:
-        """What its successors know of it when it goes: they hear of a change of links in the round it happens."""
+        """What its successors know of it when it goes: they hear of changed links in the round of the change."""
         network, (starts, topics) = self.network, self._interests
         at = np.flatnonzero(network.views.links == node)
         others = frozenset((np.searchsorted(network.views.starts, at, side="right") - 1).tolist())
