@@ -148,7 +148,7 @@ def build_backups(
                     by_topic[mark[topic]] += 1
                     at += 1
             if at > starts[count]:
-                who[count], ties[count] = u, np.int64(absorb(state ^ np.uint64(BACKUP_TIES), u) >> _33)
+                who[count], ties[count] = u, np.int64(absorb(absorb(state, BACKUP_TIES), u) >> _33)
                 count += 1
                 starts[count] = at
     for topic in mine:

@@ -248,13 +248,12 @@ def mend(
         starts[i + 1] = count
     made = begin(starts, topics[:count], len(wanted))
     by_topic, members = transpose(starts, topics[:count], len(wanted))
-    entry, owner = np.full(len(degree), _NONE, np.int32), np.empty(len(degree), np.int32)
-    reached = np.full(len(degree), _NONE, np.int32), owner
+    entry, seen = np.full(len(degree), _NONE, np.int32), np.full(len(degree), _NONE, np.int32)
     for at in range(len(wanted)):
         interested = members[by_topic[at] : by_topic[at + 1]]
         for i in interested:
             entry[shadow[i]] = starts[i] + np.searchsorted(topics[starts[i] : starts[i + 1]], at)
-        _join_connected(at, sight, shadow[interested], wanted[at], profiles, links, entry, reached, made)
+        _join_connected(at, sight, shadow[interested], wanted[at], profiles, links, entry, seen, made)
         for i in interested:
             entry[shadow[i]] = _NONE
     for i in range(size):
@@ -272,29 +271,38 @@ def _join_connected(
     profiles: Profiles,
     links: tuple[Starts, Columns],
     entry: Columns,
-    reached: tuple[Columns, Columns],
+    seen: Columns,
     design: Design,
 ) -> None:
-    """Join the members whom existing links connect in this topic, the `at`-th: a search from all of them at once, which
-    ends when they have met. `entry` holds those of members; `reached` tells in which topic a node was last reached, and
-    from which entry."""
+    """Join the members whom existing links connect in this topic, the `at`-th: a search from one after the other, until
+    all are found. `entry` holds those of members, `seen` the last topic that a node was reached in."""
     rows, columns = links
-    seen, owner = reached
-    queue, parts, head = [np.int32(0) for _ in range(0)], len(members), 0
-    for p in members:
-        seen[p], owner[p] = at, entry[p]
-        queue.append(p)
-    while head < len(queue) and parts > 1:
-        p = queue[head]
-        head += 1
-        for q in columns[rows[p] : rows[p + 1]]:
-            if q < 0:
-                continue
-            if seen[q] == at:
-                parts -= _merge(design.label[owner[p]], design.label[owner[q]], design)
-            elif sight == OVERLAY or (sight == NEIGHBOURS and entry[p] != _NONE):
-                mine = profiles.topics[profiles.starts[q] : profiles.starts[q + 1]]
-                place = np.searchsorted(mine, topic)
-                if place < len(mine) and mine[place] == topic:
-                    seen[q], owner[q] = at, owner[p]
-                    queue.append(q)
+    queue, left = [np.int32(0) for _ in range(0)], len(members)
+    for root in members:
+        if left <= 0:
+            break
+        if seen[root] == at:
+            continue
+        queue.clear()
+        queue.append(root)
+        seen[root] = at
+        left -= 1
+        head = 0
+        while head < len(queue) and left > 0:
+            p = queue[head]
+            head += 1
+            for q in columns[rows[p] : rows[p + 1]]:
+                if q < 0 or seen[q] == at:
+                    continue
+                if entry[q] != _NONE:
+                    _merge(design.label[entry[root]], design.label[entry[q]], design)
+                    left -= 1
+                else:
+                    if sight == SHADOW or (sight == NEIGHBOURS and entry[p] == _NONE):
+                        continue
+                    mine = profiles.topics[profiles.starts[q] : profiles.starts[q + 1]]
+                    place = np.searchsorted(mine, topic)
+                    if place == len(mine) or mine[place] != topic:
+                        continue
+                seen[q] = at
+                queue.append(q)

@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import backups as local_views
-from grapevine.blocks.backups import GREEDY, PRIMAL_DUAL, Ring, build_backups, new_backups, reassign
+from grapevine.blocks.backups import BACKUP_TOPICS, GREEDY, PRIMAL_DUAL, Ring, build_backups, new_backups, reassign
 from grapevine.blocks.network import Network
 from grapevine.blocks.overlay_design import LOW_ODA, NEIGHBOURS, OVERLAY, SHADOW, Edges, mend
 from grapevine.blocks.views import NOBODY, group_contacts
 from grapevine.kernels.csr import Columns
-from grapevine.kernels.rng import draw, stream
+from grapevine.kernels.rng import draw
 from grapevine.model.config import parameter
 from grapevine.systems.base import Delivery, FloodingConfig, Sent, System, register
 from grapevine.systems.designed import NO_EDGES, design_overlay
@@ -118,8 +118,8 @@ class Omen(System):
         self._order = np.argsort(network.ids, kind="stable").astype(np.int32)
         self._present = np.zeros(size, np.bool_)  # believed to be there
         self._settled = np.zeros(size, np.bool_)  # joined and linked, so that it can be a backup
-        self._lonely: dict[int, dict[int, int]] = {}  # newcomer → topics nobody else was known for → known since then
-        self._linked = np.zeros(size, np.int32)  # the coverage of its backups when a lonely node was last looked at
+        self._lonely: dict[int, dict[int, set[int]]] = {}  # newcomer → topics nobody sure was known for → met since
+        self._near: list[set[int]] = [set() for _ in range(size)]  # v.N: links as the successors know them
         self._begun = False
         self._departed: dict[int, ChurnEvent] = {}  # left, not yet handled
         self._open: list[ChurnEvent] = []  # known to somebody, not yet handled
@@ -139,10 +139,15 @@ class Omen(System):
     def _make_room_for_backups(self) -> None:
         network, ranks = self.network, self.config.resilience
         self._interests = network.profiles.starts, network.profiles.topics
-        wanted = max(self.config.coverage, 1) * np.diff(network.profiles.starts)
+        wanted = self._search * np.diff(network.profiles.starts)
         most = np.minimum(wanted, max(network.size - 1, 0)) if self.config.view == "partial" else np.zeros_like(wanted)
         self._backups = new_backups(most, ranks)
         self._spare = new_backups(most, ranks)
+
+    @property
+    def _search(self) -> int:
+        """Lonely newcomers look for so many: of L, one at least is no newcomer itself, and stays."""
+        return max(self.config.coverage, self.config.resilience)
 
     def _list_ring(self) -> Ring:
         """Everybody who is believed to be there or whose departure is not handled, in the order of ids."""
@@ -161,7 +166,8 @@ class Omen(System):
     def _wanted(self) -> Columns:
         """λ; at least one for nodes that have yet to be linked to somebody."""
         wanted = np.full(self.network.size, self.config.coverage, np.int32)
-        wanted[self._present & ~self._settled] = wanted[list(self._lonely)] = max(self.config.coverage, 1)
+        wanted[self._present & ~self._settled] = max(self.config.coverage, 1)
+        wanted[list(self._lonely)] = self._search
         return wanted
 
     def _exchange_views(self) -> None:
@@ -239,7 +245,7 @@ class Omen(System):
             subject,
             wanted,
             GREEDY if self.config.backups == "greedy" else PRIMAL_DUAL,
-            np.uint64(stream(network.seed, network.now, subject)),
+            np.uint64(draw(network.seed, network.now, subject, BACKUP_TOPICS)),
             others,
             network.alive & self._settled,
             network.profiles,
@@ -301,16 +307,28 @@ class Omen(System):
     def _depart(self, node: int, *, detected: int) -> None:
         """What its successors know of it when it goes: they hear of changed links in the round of the change."""
         network, (starts, topics) = self.network, self._interests
-        at = np.flatnonzero(network.views.links == node)
-        others = frozenset((np.searchsorted(network.views.starts, at, side="right") - 1).tolist())
+        others = self._neighbours_known(node)
         mine = topics[starts[node] : starts[node + 1]].astype(np.int32)
-        if node in self._departed:  # came back and went again before its first departure was handled
-            others |= self._departed[node].neighbours
+        for event in self._unhandled(node):  # came back and went again, or changed its interests and went
+            others |= event.neighbours
+            mine = np.union1d(mine, event.topics).astype(np.int32)
         self._departed[node] = ChurnEvent(LEAVE, node, network.now, mine, others, detected)
+
+    def _neighbours_known(self, node: int) -> frozenset[int]:
+        """Its links, and those to nodes whose departure is not handled yet."""
+        gone = {other for other, event in self._departed.items() if node in event.neighbours}
+        return frozenset(self._near[node] | gone)
+
+    def _unhandled(self, node: int) -> list[ChurnEvent]:
+        """What has happened to the node and is not mended yet."""
+        changes = [event for event in (*self._open, *self._changed) if event.kind == CHANGE and event.node == node]
+        return [*changes, self._departed[node]] if node in self._departed else changes
 
     def _detect(self) -> list[ChurnEvent]:
         """The events that become known in this round; the ring and the links are adjusted to them."""
         network, now = self.network, self.network.now
+        keeper = self._backups.keeper
+        keeper[np.isin(keeper, self._newcomers)] = NOBODY  # who comes back has forgotten what it kept
         gone = [event for event in self._departed.values() if event.detected == now]
         lost = [event for event in gone if not any(network.alive[v] for v in self._keepers(event.node))]
         nodes = np.array([event.node for event in gone], np.int32)
@@ -347,7 +365,8 @@ class Omen(System):
             old = topics[starts[node] : starts[node + 1]]
             if not np.array_equal(old, self._topics(node)):
                 both = np.union1d(old, self._topics(node)).astype(np.int32)
-                self._changed.append(ChurnEvent(CHANGE, node, network.now, both, detected=network.now))
+                near = self._neighbours_known(node)
+                self._changed.append(ChurnEvent(CHANGE, node, network.now, both, near, detected=network.now))
 
     # Handling churn events (§5, Algorithm 5)
 
@@ -361,7 +380,7 @@ class Omen(System):
             self._handle_churn_event(node, event)
         if not asked and event.kind != LEAVE:  # alone in the network
             self._settle(event, [])
-            self._close(event, None, 0, 0)
+            self._close(event, event.node, 1, 0)
 
     def _handle_churn_event(self, node: int, event: ChurnEvent) -> None:
         desk = self._desks.setdefault(node, Desk())
@@ -415,11 +434,14 @@ class Omen(System):
     def _drop_lost(self) -> None:
         """Events that nobody knows of any more: there were more than L at once."""
         known = {event for desk in self._desks.values() for event in (*desk.exe_q, *desk.standby)}
-        for event in [event for event in self._open if event not in known]:
+        unknown = [event for event in self._open if event not in known]
+        for event in unknown:
             if self.network.alive[event.node] and event.kind != LEAVE:
                 self._announce(event)  # the node itself asks again
             else:
                 self._close(event, None, 0, 0)
+        if unknown:
+            self._ring_changed()
         self._desks = {node: desk for node, desk in self._desks.items() if desk.exe_q or desk.standby}
 
     def _close(self, event: ChurnEvent, coordinator: int | None, shadow: int, added: int) -> None:
@@ -454,7 +476,7 @@ class Omen(System):
         else:
             shadow.add(event.node)
             if event.kind == CHANGE:
-                shadow |= self._living(self._neighbours(event.node))
+                shadow |= self._living({*self._neighbours(event.node), *event.neighbours})
         members = np.array(sorted(shadow), np.int32)
         edges = self._mend(event, members)
         self._cpu.append(time.thread_time() - began)
@@ -491,40 +513,45 @@ class Omen(System):
             asked.add(node)
             if self.network.alive[node]:
                 living.add(node)
-            if node in self._departed:
-                self._count("collect", 2, len(self._departed[node].neighbours))
-                waiting += self._departed[node].neighbours
+            for event in self._unhandled(node):
+                self._count("collect", 2, len(event.neighbours))
+                waiting += event.neighbours
         return living
 
     def _settle(self, event: ChurnEvent, shadow: list[int]) -> None:
         """A newcomer is part of the overlay now; for some of its topics perhaps nobody else was known."""
-        if event.kind in (LEAVE, MEET):
+        if event.kind == LEAVE:
             return
-        node, self._settled[event.node] = event.node, True
-        others = [self._topics(u) for u in {*shadow, *self._neighbours(node)} if u != node]
-        alone = np.setdiff1d(self._topics(node), np.concatenate(others)) if others else self._topics(node)
-        self._linked[node] = 0
-        self._lonely.pop(node, None)
-        if len(alone):
-            self._lonely[node] = dict.fromkeys(alone.tolist(), 0)
+        node = event.node
+        others = {u: set(self._topics(u).tolist()) for u in {*shadow, *self._neighbours(node)} if u != node}
+        if event.kind == MEET:
+            alone = self._lonely.get(node, {})
+            for topic in event.topics.tolist():
+                if topic in alone:
+                    alone[topic] |= {u for u, theirs in others.items() if topic in theirs}
+            self._lonely[node] = {t: met for t, met in alone.items() if len(met) < self._search}
+        else:
+            self._settled[node] = True
+            sure = [theirs - self._lonely.get(u, {}).keys() for u, theirs in others.items()]
+            self._lonely[node] = {
+                t: {u for u, theirs in others.items() if t in theirs}
+                for t in set(self._topics(node).tolist()).difference(*sure)
+            }
+        if not self._lonely[node]:
+            del self._lonely[node]
 
     def _link_lonely(self) -> None:
-        """Newcomers' topics for which nobody was known: whoever is found for them, up to λ, is linked."""
+        """Newcomers' topics for which nobody was known: whoever is found for them is linked, up to λ or L."""
         network, busy = self.network, {event.node for event in self._open}
-        for node in [node for node in self._lonely if self._backups.coverage[0, node] > self._linked[node]]:
+        for node, alone in list(self._lonely.items()):
             coordinator = int(self._backups.keeper[0, node])
-            if node in busy or not network.alive[coordinator]:
+            if node in busy or coordinator == NOBODY or not network.alive[coordinator]:
                 continue
-            self._linked[node] = self._backups.coverage[0, node]
-            alone, found = self._lonely[node], Counter[int]()
+            more = set()
             for u in self._backups_of(node, coordinator).tolist():
-                found.update(set(self._topics(u).tolist()) & alone.keys())
-            more = [topic for topic in sorted(found) if found[topic] > alone[topic]]
-            self._lonely[node] = {t: max(n, found[t]) for t, n in alone.items() if found[t] < self.config.coverage}
-            if not self._lonely[node]:
-                del self._lonely[node]
+                more |= {t for t in self._topics(u).tolist() if t in alone and u not in alone[t]}
             if more:
-                event = ChurnEvent(MEET, node, network.now, np.array(more, np.int32), detected=network.now)
+                event = ChurnEvent(MEET, node, network.now, np.array(sorted(more), np.int32), detected=network.now)
                 self._open.append(event)
                 self._announce(event)
 
@@ -549,6 +576,7 @@ class Omen(System):
         views = network.views
         for p, q in zip(sources.tolist(), targets.tolist(), strict=True):
             for node, other in ((p, q), (q, p)):
+                self._near[node].add(other)
                 row = views.links[views.starts[node] : views.starts[node + 1]]
                 row[np.flatnonzero(row == NOBODY)[0]] = other
         self._count("neighbours", 2 * self.config.resilience * len(sources), 2 * len(sources))
@@ -561,6 +589,10 @@ class Omen(System):
         dropped = np.isin(links, nodes)
         self._count("neighbours", self.config.resilience * int(dropped.sum()), int(dropped.sum()))
         links[dropped] = NOBODY
+        for node in nodes.tolist():
+            for other in self._near[node]:
+                self._near[other].discard(node)
+            self._near[node].clear()
         rows = np.repeat(np.arange(network.size), np.diff(network.views.starts))
         self._degree = np.bincount(rows[links != NOBODY], minlength=network.size).astype(np.int32)
         network.links_changed()
@@ -605,7 +637,9 @@ class Omen(System):
     def findings(self) -> dict[str, float]:
         milliseconds = 1000 * np.array(self._cpu)
         done = [repair for repair in self._repairs if repair["coordinator"] is not None]
-        found = {"repair_ms": milliseconds.mean(), "repair_ms_p95": np.quantile(milliseconds, 0.95)} if done else {}
+        found = (
+            {"repair_ms": milliseconds.mean(), "repair_ms_p95": np.quantile(milliseconds, 0.95)} if self._cpu else {}
+        )
         return {"lost_events": float(len(self._repairs) - len(done))} | {key: float(x) for key, x in found.items()}
 
 
