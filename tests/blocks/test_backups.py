@@ -62,7 +62,7 @@ def built(topics: Sequence[set[int]], wanted: int, rule: str, state: int, usable
     return Kept(out[: made.size].tolist(), int(made.coverage), bool(made.complete))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(topics=interests, wanted=st.integers(0, 5), rule=rules, state=states, data=st.data())
 def test_every_backup_is_that_of_the_plain_rule(
     topics: list[set[int]], wanted: int, rule: str, state: int, data: st.DataObject
@@ -283,7 +283,7 @@ def eventful(seed: int, **parameters: object) -> Rounds:
     return Rounds("omen", workload, config, seed=seed, schedule=Schedule(first, changes))
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 10_000),
     ranks=st.integers(1, 3),

@@ -61,7 +61,7 @@ def mended(
     return list(zip(*(ends.tolist() for ends in made), strict=True))
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(
     overlay=overlays(),
     wanted=st.sets(st.integers(0, TOPICS - 1)),

@@ -238,7 +238,7 @@ def prepare(case: Case, **more: Any) -> tuple[World, Counter[tuple[str, int]]]:
 
 
 @pytest.mark.parametrize("view", ["partial", "global"])
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(case=cases())
 def test_up_to_l_concurrent_events_are_mended_whoever_they_happen_to(view: str, case: Case) -> None:
     world, planned = prepare(case, view=view)
