@@ -238,11 +238,12 @@ class OscarSystem(GossipSystem):
                 others = [other for other in dict.fromkeys(found[:half]) if other != node]
                 views.backups[node, slots] = others + [NOBODY] * (half - len(others))
             ringed = {after[0], before[0], node}
-            known = [q for q in views.cache[node].tolist() if q != NOBODY and q not in ringed]
-            first = views.starts[node] + RING_SLOTS
-            room = views.starts[node + 1] - first
-            views.links[first : first + room] = (known + [NOBODY] * room)[:room]
-            views.heard[first : first + room] = network.now
+            first, last = views.starts[node] + RING_SLOTS, views.starts[node + 1]
+            known = ~np.isin(views.cache[node], [*ringed, NOBODY])
+            room = min(int(known.sum()), int(last - first))
+            views.links[first:last] = NOBODY
+            views.links[first : first + room] = views.cache[node][known][:room]
+            views.heard[first : first + room] = views.cache_heard[node][known][:room]
         network.links_changed()
 
     def _rewire(self) -> None:
