@@ -147,8 +147,8 @@ def _(evidence: Evidence) -> Finding:
     return met_if(
         strawman / magnet - 1 >= 0.3,
         f"{100 * (strawman / magnet - 1):.0f} % more ({strawman:.1f} against {magnet:.1f})",
-        "weighted by the pages' edits. Our trace is one month of the 1,000 most edited pages with 8,227 users; most "
-        "users edited one page or two, so there is less to learn about them",
+        "weighted by the pages' edits. Our trace is one month of the 1,000 most edited pages with 8,227 users, 18 a "
+        "page; the paper's had 5.4 a page",
     )
 
 
