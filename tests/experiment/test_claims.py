@@ -108,6 +108,59 @@ def test_s12_wants_both_ends_of_the_range_and_a_rise_between() -> None:
     assert verdict("S12", degrees(15.0, 40.0, *good[2:]))[0] == NOT_MET
 
 
+def test_m3_wants_the_saving_to_grow_and_to_reach_65_percent() -> None:
+    def relays(*magnet: float) -> dict[str, list[dict[str, Any]]]:
+        points = [(n, t) for n in (1_000, 4_000, 10_000) for t in (8.0, 16.0, 32.0)]
+        own = [
+            row("magnet", "spatial", "relays_per_event", magnet[i % 3], nodes=n, mean_subscriptions=t)
+            for i, (n, t) in enumerate(points)
+        ]
+        rival = [
+            row("strawman", "spatial", "relays_per_event", 100.0, nodes=n, mean_subscriptions=t) for n, t in points
+        ]
+        return {"magnet_fig6": own + rival}
+
+    assert verdict("M3", relays(50.0, 40.0, 20.0))[0] == MET
+    assert verdict("M3", relays(50.0, 40.0, 36.0))[0] == NOT_MET
+    assert verdict("M3", relays(30.0, 40.0, 20.0))[0] == NOT_MET
+
+
+def test_o7_wants_all_three_ratios() -> None:
+    def times(small: float, large: float, everyone: float) -> dict[str, list[dict[str, Any]]]:
+        def rows(workload: str, mended: float, **repair: str) -> list[dict[str, Any]]:
+            return [
+                row("omen", workload, "repair_ms", mended, view="partial"),
+                row("omen", workload, "repair_ms", mended / everyone, view="global"),
+                row("lowoda", workload, "repair_ms", 1000.0, **repair),
+            ]
+
+        return {
+            "omen_fig9": rows("FB 1K", small, repair="rebuild"),
+            "omen_fig11": rows("TW 1K", small, repair="rebuild"),
+            "omen_fig10": rows("TW 10K", large),
+        }
+
+    assert verdict("O7", times(3.9, 0.19, 0.09))[0] == MET
+    assert verdict("O7", times(4.1, 0.19, 0.09))[0] == NOT_MET
+    assert verdict("O7", times(3.9, 0.21, 0.09))[0] == NOT_MET
+    assert verdict("O7", times(3.9, 0.19, 0.1))[0] == NOT_MET
+
+
+def test_o10_wants_every_topic_connected_and_no_event_lost() -> None:
+    def after(least: float, lost: float) -> dict[str, list[dict[str, Any]]]:
+        return {
+            "omen_concurrent": [
+                row("omen", "Unif", metric, value, events_at_once=n)
+                for n in (1, 8)
+                for metric, value in (("connected_topics_min", least if n == 8 else 1.0), ("lost_events", lost))
+            ]
+        }
+
+    assert verdict("O10", after(1.0, 0.0))[0] == MET
+    assert verdict("O10", after(0.999, 0.0))[0] == NOT_MET
+    assert verdict("O10", after(1.0, 1.0))[0] == NOT_MET
+
+
 def test_a_missing_run_is_no_evidence() -> None:
     full = {"spidercast_fig14": [row(s, "RSS", "degree", 9.0, nodes=1000) for s in ("spidercast", "ring-per-topic")]}
     assert verdict("S12", full)[0] == NOT_HERE
@@ -127,9 +180,13 @@ def test_every_claim_is_judged_on_what_its_experiments_would_bring(quick: bool) 
         "degree_max degree_over_15 degree_over_200 degree_on_the_way nodes_over_20_percent clusters random_coverage "
     )
     metrics += "partitioned_topics connected_topics connected_topics_min diameter_max top_intersection "
+    metrics += "popularity_exponent backups backup_of_min backup_of_max backup_of_rarely view small_views repair_ms "
+    metrics += "lost_events degree_max_on_the_way diameter_on_the_way "
     metrics += " ".join(
         f"{kind}_per_change"
-        for kind in ("messages", "connect", "connect_ok", "redirect", "disconnect", "disconnect_ok", "leave")
+        for kind in (
+            "messages connect connect_ok redirect disconnect disconnect_ok leave gossip join notify collect neighbours done"
+        ).split()
     )
     published = published_experiments()
     for claim in CLAIMS.values():
