@@ -11,6 +11,10 @@ from grapevine.experiment.description import published_experiments, read_experim
 from grapevine.experiment.plan import plan
 
 
+SPIDERCAST_MESSAGES = "messages", "connect", "connect_ok", "redirect", "disconnect", "disconnect_ok", "leave"
+OMEN_MESSAGES = "gossip", "join", "notify", "collect", "neighbours", "done"
+
+
 def row(system: str, workload: str, metric: str, mean: float, **parameters: Any) -> dict[str, Any]:
     return {"system": system, "workload": workload, "metric": metric, "mean": mean, "parameters": parameters}
 
@@ -82,12 +86,11 @@ def test_s7_wants_a_peak_at_twenty_topics() -> None:
 
 def test_s10_is_judged_on_both_sizes() -> None:
     def messages(small: float, large: float) -> dict[str, list[dict[str, Any]]]:
-        kinds = "messages", "connect", "connect_ok", "redirect", "disconnect", "disconnect_ok", "leave"
         return {
             "spidercast_fig11": [
                 row("spidercast", f"{n} online", f"{kind}_per_change", value, mean_up_s=100.0)
                 for n, value in ((1000, small), (2000, large))
-                for kind in kinds
+                for kind in SPIDERCAST_MESSAGES
             ]
         }
 
@@ -182,12 +185,7 @@ def test_every_claim_is_judged_on_what_its_experiments_would_bring(quick: bool) 
     metrics += "partitioned_topics connected_topics connected_topics_min diameter_max top_intersection "
     metrics += "popularity_exponent backups backup_of_min backup_of_max backup_of_rarely view small_views repair_ms "
     metrics += "lost_events degree_max_on_the_way diameter_on_the_way "
-    metrics += " ".join(
-        f"{kind}_per_change"
-        for kind in (
-            "messages connect connect_ok redirect disconnect disconnect_ok leave gossip join notify collect neighbours done"
-        ).split()
-    )
+    metrics += " ".join(f"{kind}_per_change" for kind in (*SPIDERCAST_MESSAGES, *OMEN_MESSAGES))
     published = published_experiments()
     for claim in CLAIMS.values():
         series = {}
