@@ -10,7 +10,6 @@ from grapevine.experiment.claims import CLAIMS, MET, NOT_HERE, NOT_MET, Evidence
 from grapevine.experiment.description import published_experiments, read_experiment
 from grapevine.experiment.plan import plan
 
-
 SPIDERCAST_MESSAGES = "messages", "connect", "connect_ok", "redirect", "disconnect", "disconnect_ok", "leave"
 OMEN_MESSAGES = "gossip", "join", "notify", "collect", "neighbours", "done"
 
