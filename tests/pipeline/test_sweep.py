@@ -146,24 +146,33 @@ def test_distributions_sum_to_one_and_progress_follows_the_crowd(done: Path) -> 
 def test_the_worst_moment_of_a_crowd_is_that_of_the_rounds_after_most_came(stage: Stage) -> None:
     online = {1: 90, 2: 40, 3: 40, 4: 80, 5: 85, 24: 85, 25: 85}
     hit = {1: 1.0, 2: 0.5, 3: 0.6, 4: 0.9, 5: 0.8, 24: 0.85, 25: 0.7}  # the crowd comes in round 4 and is over after 24
-    rows = [(run, r, online[r], hit[r], 3.0, 1.0) for run in ("a", "b") for r in online]
-    shrinking = [("c", r, 10 - r, hit[r], 3.0, 1.0) for r in (1, 2, 3)]
+    rows = [(run, r, online[r], hit[r], 3.0, 1.0, 4 + r, 2.0 * r) for run in ("a", "b") for r in online]
+    shrinking = [("c", r, 10 - r, hit[r], 3.0, 1.0, 4 + r, None) for r in (1, 2, 3)]
     frame = stage.spark.createDataFrame(
         rows + shrinking,
-        "run_id string, round int, online int, hit_ratio double, degree double, connected_topics double",
+        "run_id string, round int, online int, hit_ratio double, degree double, connected_topics double, "
+        "degree_max long, diameter double",
     )
     found = {(row.run_id, row.metric): row.value for row in round_metrics(frame).collect()}
     assert found["a", "hit_ratio_min"] == 0.5
     assert found["a", "hit_ratio_min_crowd"] == found["b", "hit_ratio_min_crowd"] == 0.8
     assert found["c", "hit_ratio_min_crowd"] is None
+    assert (found["c", "degree_max_on_the_way"], found["c", "diameter_on_the_way"]) == (6.0, None)
+    assert found["a", "diameter_on_the_way"] == 2 * found["a", "degree_max_on_the_way"] - 8
 
 
 def test_messages_are_counted_per_join_or_leave_after_the_first_row(stage: Stage) -> None:
     rounds = [("a", 10, 50, 5), ("a", 20, 3, 2), ("a", 30, 4, 1), ("calm", 10, 9, 0), ("calm", 20, 0, 0)]
-    sent = [("a", 10, "connect", 99), ("a", 20, "connect", 30), ("a", 30, "connect", 10), ("a", 30, "connect-ok", 5)]
+    sent = [
+        ("a", 10, "connect", 99, 99),
+        ("a", 20, "connect", 30, 60),
+        ("a", 30, "connect", 10, 15),
+        ("a", 30, "connect-ok", 5, 0),
+    ]
     found = message_metrics(
         stage.spark.createDataFrame(
-            [*sent, ("calm", 20, "connect", 7)], "run_id string, round int, kind string, count long"
+            [*sent, ("calm", 20, "connect", 7, 7)],
+            "run_id string, round int, kind string, count long, descriptors long",
         ),
         stage.spark.createDataFrame(rounds, "run_id string, round int, joined long, left long"),
     )
@@ -171,6 +180,7 @@ def test_messages_are_counted_per_join_or_leave_after_the_first_row(stage: Stage
         ("a", "connect_per_change"): 4.0,
         ("a", "connect_ok_per_change"): 0.5,
         ("a", "messages_per_change"): 4.5,
+        ("a", "descriptors_per_change"): 7.5,
     }
 
 
