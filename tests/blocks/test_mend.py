@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import NamedTuple
 
 import networkx as nx
@@ -17,7 +18,7 @@ from tests import naive_backups, naive_designs
 from tests.naive_designs import Edge
 
 SIGHTS = {"shadow": SHADOW, "neighbours": NEIGHBOURS, "overlay": OVERLAY}
-TOPICS = 6
+TOPICS = 3
 
 
 class Overlay(NamedTuple):
@@ -28,10 +29,14 @@ class Overlay(NamedTuple):
 
 @st.composite
 def overlays(draw: st.DrawFn) -> Overlay:
-    topics = draw(st.lists(st.sets(st.integers(0, TOPICS - 1), max_size=4), min_size=2, max_size=12))
-    nodes = st.integers(0, len(topics) - 1)
-    pairs = draw(st.sets(st.tuples(nodes, nodes), max_size=16))
-    return Overlay(topics, {(min(e), max(e)) for e in pairs if e[0] != e[1]}, draw(st.sets(nodes, max_size=2)))
+    """Drawn at random as a whole: what is drawn piece by piece mostly has too little in common to be mended."""
+    nodes, share = draw(st.integers(2, 14)), draw(st.sampled_from([0.1, 0.2, 0.3]))
+    least, most = draw(st.sampled_from([(0, 2), (1, 1), (1, 2), (1, 3)]))
+    random = np.random.default_rng(draw(st.integers(0, 10**6)))
+    sizes = random.integers(least, most + 1, nodes)
+    topics = [set(random.choice(TOPICS, size, replace=False).tolist()) for size in sizes]
+    edges = {pair for pair in combinations(range(nodes), 2) if random.random() < share}
+    return Overlay(topics, edges, {v for v in range(nodes) if random.random() < 0.2})
 
 
 def mended(
@@ -64,19 +69,19 @@ def mended(
 @settings(max_examples=150)
 @given(
     overlay=overlays(),
-    wanted=st.sets(st.integers(0, TOPICS - 1)),
     sight=st.sampled_from(sorted(SIGHTS)),
     rho=st.sampled_from([1.0, 1.5, 3.0]),
     seed=st.integers(0, 2**63 - 1),
-    data=st.data(),
 )
 def test_every_edge_is_that_of_the_plain_version_and_the_shadow_set_is_connected(
-    overlay: Overlay, wanted: set[int], sight: str, rho: float, seed: int, data: st.DataObject
+    overlay: Overlay, sight: str, rho: float, seed: int
 ) -> None:
     topics, edges, dead = overlay
+    random = np.random.default_rng(seed)
     living = [v for v in range(len(topics)) if v not in dead]
-    shadow = sorted(data.draw(st.sets(st.sampled_from(living)))) if living else []
-    elsewhere = data.draw(st.lists(st.integers(0, 40), min_size=len(topics), max_size=len(topics)))
+    shadow = [v for v in living if random.random() < 0.45]
+    wanted = {topic for topic in range(TOPICS) if random.random() < 0.9}
+    elsewhere = random.integers(0, random.choice([1, 3, 40]), len(topics)).tolist()
     degree = [links + sum(v in edge for edge in edges) for v, links in enumerate(elsewhere)]
     found = mended(overlay, shadow, wanted, degree, sight=sight, rho=rho, seed=seed)
     there = [edge for edge in sorted(edges) if not dead & set(edge)]

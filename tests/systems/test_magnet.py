@@ -18,7 +18,7 @@ from grapevine import Workload
 from grapevine.blocks.circle import NOBODY, Circle, insert_at
 from grapevine.blocks.profiles import make_profiles
 from grapevine.kernels.topic_graph import new_scratch
-from grapevine.sim.churn import Change, Schedule, mass_failure
+from grapevine.sim.churn import Change, Schedule, flash_crowd, mass_failure
 from grapevine.sim.dissemination import Medium, build_graph
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import make_config
@@ -158,6 +158,19 @@ def test_of_equally_similar_nodes_a_random_one_is_taken() -> None:
     late = Schedule(np.arange(5, dtype=np.int32), {3: Change(joins=np.array([5], np.int32))})
     workload = workload_of(interests, 7)
     assert {before(5, run_for("magnet", workload, 3, schedule=late, seed=seed)) for seed in range(12)} == {0, 1}
+
+
+def test_a_newcomer_is_told_of_a_live_subscriber_when_the_sampled_one_has_crashed() -> None:
+    """§3: the view holds at least one other node interested in a topic. One is sampled here of three; each in turn
+    crashes a round before 10 comes, which wants the same topic; 3 … 9 want others."""
+    interests = [{0}, {0}, {0}, *({topic} for topic in range(1, 8)), {0}]
+    workload = workload_of(interests, 8)
+    for gone in range(3):
+        changes = {3: Change(crashes=np.array([gone], np.int32)), 4: Change(joins=np.array([10], np.int32))}
+        for seed in range(4):
+            schedule = Schedule(np.arange(10, dtype=np.int32), changes)
+            engine = run_for("magnet", workload, 4, parameters={"samples": 1}, schedule=schedule, seed=seed)
+            assert before(10, engine) in {0, 1, 2} - {gone}
 
 
 # Trees (§3.3, Algorithm 2)
@@ -374,7 +387,27 @@ def test_uncorrelated_interests_cost_no_relays(subscriptions: int) -> None:
     assert 0 < found["magnet"] <= 1.05 * found["strawman"]
 
 
+@pytest.mark.parametrize("system", BOTH)
+def test_fingers_are_chosen_anew_by_steps_on_the_ring(system: str, grown: Callable[[str], Rounds]) -> None:
+    """§2.2: "periodic sampling"; the first fingers are random nodes, half of them more than 500^0.89 steps away."""
+    engine = grown(system)
+    order, views = ring_order(engine), engine.network.views
+    place = np.argsort(order)
+    table = views.links.reshape(500, -1)[:, 2:]
+    steps = (place[table] - place[:, None])[table != NOBODY] % 500
+    assert np.median(np.log(steps)) / np.log(500) < 0.8
+
+
 # Churn and changes of interest
+
+
+@pytest.mark.parametrize("system", BOTH)
+def test_a_crowd_is_between_its_neighbours_on_the_ring_in_the_round_in_which_it_comes(
+    system: str, correlated: Workload
+) -> None:
+    """§3.2: a node joins the ring between q and q's successor; these know of it at once."""
+    engine = run_for(system, correlated, 9, schedule=flash_crowd(500, share=0.3, round=9))
+    assert engine.ring_correctness() == 1.0
 
 
 @pytest.mark.parametrize("system", BOTH)
@@ -431,7 +464,7 @@ def test_whose_interests_change_is_still_reached(system: str, correlated: Worklo
 
 def test_whose_interests_change_moves_next_to_somebody_who_shares_the_new_ones(correlated: Workload) -> None:
     """§3.2: places are taken anew "every time it changes its interest"; all others stay in their order."""
-    engine = run_for("magnet", correlated, 8)
+    engine = run_for("magnet", correlated, 8, parameters={"ring_backups": 0})
     for node in range(40, 60):
         old = set(engine.network.profiles.topics[slice(*engine.network.profiles.starts[[node, node + 1]])].tolist())
         mode = (min(old) // 20 + 5) % 10
@@ -442,6 +475,7 @@ def test_whose_interests_change_moves_next_to_somebody_who_shares_the_new_ones(c
         for topic in new:
             engine.subscribe(node, topic)
         engine.step()
+        assert engine.ring_correctness() == 1.0  # also without backups: those it was between know each other at once
         neighbour = before(node, engine)
         assert any(neighbour in engine.network.topic_nodes.row(topic) for topic in new)
         order = [p for p in ring_order(engine) if p != node]
@@ -475,8 +509,10 @@ def test_whatever_comes_goes_and_changes_the_ring_is_exact_again_and_all_are_rea
             for node in random.integers(0, 150, 3).tolist():
                 (engine.subscribe if random.random() < 0.7 else engine.unsubscribe)(node, int(random.integers(60)))
         engine.step()
-        order = ring_order(engine)
+        order, circle = ring_order(engine), engine.system._circle  # type: ignore[attr-defined]
         assert len(set(engine.network.ids[order].tolist())) == len(order)
+        assert np.flatnonzero(circle.after != NOBODY).tolist() == sorted(order)
+        assert circle.after[order].tolist() == [*order[1:], order[0]]
     assert set(order) == there
     assert engine.ring_correctness() == 1.0
     got, wanted = reached(engine, range(60))

@@ -347,7 +347,7 @@ def test_partial_views_and_churn_are_measured_as_scipy_would() -> None:
     workload = generate("spidercast", nodes=900, topics=40, min_subscriptions=4, max_subscriptions=6, seed=3)
     churn = generate_churn("spidercast-churn", nodes=250, mean_up_s=60.0, duration_s=100.0, seed=3)
     schedule = from_sessions(churn, 900, round_s=0.5, rejoin="new", graceful=True)
-    engine = Rounds("spidercast", workload, make_config("spidercast", {"view_share": 0.3}), schedule=schedule)
+    engine = Rounds("spidercast", workload, make_config("spidercast", {"view_share": 0.1}), schedule=schedule)
     shares = set()
     for now in range(1, 121):
         engine.step()
