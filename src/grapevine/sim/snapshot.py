@@ -52,7 +52,8 @@ def draw_topic(engine: Rounds, topic: int) -> tuple[dict[str, list[Any]], dict[s
     cluster = _number_clusters([i for i in carriers if i < size], flooded)
     relays = [int(graph.nodes[i]) for i in carriers if i >= size]
     key = int(network.topic_ids[topic])
-    rendezvous = min(relays, key=lambda node: distance(int(network.ids[node]), key), default=None)
+    nearest = min(relays, key=lambda node: distance(int(network.ids[node]), key), default=None)
+    rendezvous = int(medium.homes[topic]) if len(medium.homes) else nearest
     for i in carriers:
         node = int(graph.nodes[i])
         role = "subscriber" if i < size else "rendezvous" if node == rendezvous else "relay"
