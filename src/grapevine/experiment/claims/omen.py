@@ -59,7 +59,7 @@ def _(evidence: Evidence) -> Finding:
     }
     mended = evidence.value("omen_fig5", "degree_max", "lowoda", "Unif")
     return met_if(
-        most["primal-dual"] < most["greedy"],
+        1.1 * most["primal-dual"] < most["greedy"],  # a link or two is chance
         f"largest degree after 500 events: primal-dual {most['primal-dual']:.0f}, greedy {most['greedy']:.0f}; "
         f"LowODA-Inc {mended:.0f}",
         "with full knowledge the two rules choose nearly the same nodes (O1)",
@@ -94,7 +94,8 @@ def _(evidence: Evidence) -> Finding:
     return met_if(
         all(a >= b for a, b in pairwise(most)) and most[0] > most[-1],
         f"{listed(most)} after 500 events; mean degree {listed(mean, 2)}",
-        _OTHER_DATA,
+        "the mean falls with λ; the largest does not at λ = 1, where one node of many topics is the backup of most. "
+        + _OTHER_DATA,
     )
 
 
