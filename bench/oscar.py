@@ -39,8 +39,7 @@ def ring_of(ids: NDArray[np.uint64], rounds: int = 26) -> Rounds:
     everyone = np.arange(nodes)
     workload = Workload.from_pairs(everyone, np.zeros(nodes, int), node_count=nodes, topic_count=1)
     engine = Rounds("strawman", workload, make_config("strawman", {"table_size": FINGERS + RING_SLOTS}), seed=1)
-    engine.system._control = ids  # type: ignore[attr-defined]
-    engine.network.ids[:] = ids
+    engine.network.ids[:] = ids  # nodes have not taken their places yet
     for _ in range(rounds):
         engine.step()
     return engine

@@ -227,7 +227,7 @@ class Watch:
         views, ids, nodes = network.views, network.ids.tolist(), range(network.size)
         present, alive, settled = ({v for v in nodes if flags[v]} for flags in self.flags())
         listed = sorted(present | {event.node for event in system._open}, key=lambda v: ids[v])
-        assert system._ring.listed.tolist() == listed
+        assert system.local.ring.listed.tolist() == listed
         self.plain.stand(
             network.now,
             topics=[set(self.row(network.profiles.starts, network.profiles.topics, v)) for v in nodes],
@@ -249,14 +249,14 @@ class Watch:
         self.seen.update(unsettled=len((present & alive) - settled), sent=sent[0])
 
     def flags(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.system._present, self.engine.network.alive, self.system._settled
+        return self.system.local.present, self.engine.network.alive, self.system._settled
 
     def row(self, starts: np.ndarray, columns: np.ndarray, v: int) -> list[int]:
         return [u for u in columns[starts[v] : starts[v + 1]].tolist() if u != NOBODY]
 
     def agree(self, listed: list[int], present: set[int], alive: set[int]) -> None:
         """Every living keeper has what the plain one has. What the dead had matters to nobody."""
-        backups, ranks = self.system._backups, self.plain.ranks
+        backups, ranks = self.system.local.backups, self.plain.ranks
         for subject in range(self.engine.network.size):
             expected = naive_backups.successors(listed, present, subject, ranks) if subject in listed else []
             assert backups.keeper[:, subject].tolist() == expected + [NOBODY] * (ranks - len(expected))
@@ -265,7 +265,7 @@ class Watch:
                     assert kept_at(backups, rank, subject) == self.plain.kept[keeper, subject]
         sizes, views = self.system.node_views()["view"], self.engine.network.views
         for v in alive:
-            assert sizes[v] == len(self.plain.view(v)) <= view_room(v, self.system._ring, backups, views)
+            assert sizes[v] == len(self.plain.view(v)) <= view_room(v, self.system.local.ring, backups, views)
 
 
 def int32(numbers: Sequence[int]) -> np.ndarray:
@@ -327,12 +327,12 @@ def test_who_comes_back_before_being_missed_knows_nothing_of_what_it_kept() -> N
     for _ in range(10):
         engine.step()
     system = cast(Omen, engine.system)
-    (subject,) = np.flatnonzero(system._backups.keeper[0] == 4).tolist()
-    assert system._backups.size[0, subject] == 3
+    (subject,) = np.flatnonzero(system.local.backups.keeper[0] == 4).tolist()
+    assert system.local.backups.size[0, subject] == 3
     with mock.patch.object(system, "_exchange_views"):
         engine.step()
-    assert system._backups.keeper[0, subject] == 4
-    assert kept_at(system._backups, 0, subject) == Kept(gained=11)
+    assert system.local.backups.keeper[0, subject] == 4
+    assert kept_at(system.local.backups, 0, subject) == Kept(gained=11)
 
 
 @pytest.mark.parametrize("rule", RULES)

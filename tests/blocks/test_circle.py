@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from grapevine.blocks.circle import NOBODY, SPACING, Circle, close, gap_after, insert_after, insert_at, remove
+from grapevine.blocks.circle import SPACING, Circle, close, gap_after, insert_after, insert_at, remove
+from grapevine.blocks.views import NOBODY
 from tests.naive import WORD
 from tests.naive_magnet import NaiveCircle, clockwise
 

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grapevine.blocks.overlay_design import NEIGHBOURS, OVERLAY, SHADOW, mend
+from grapevine.blocks.overlay_design import SIGHTS, mend
 from grapevine.blocks.profiles import make_profiles
 from grapevine.blocks.views import NOBODY
 from tests import naive_backups, naive_designs
 from tests.naive_designs import Edge
 
-SIGHTS = {"shadow": SHADOW, "neighbours": NEIGHBOURS, "overlay": OVERLAY}
 TOPICS = 3
 
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from grapevine import Workload
-from grapevine.blocks.circle import NOBODY, Circle, insert_at
+from grapevine.blocks.circle import Circle, insert_at
 from grapevine.blocks.profiles import make_profiles
+from grapevine.blocks.views import NOBODY
 from grapevine.kernels.topic_graph import new_scratch
 from grapevine.sim.churn import Change, Schedule, flash_crowd, mass_failure
 from grapevine.sim.dissemination import Medium, build_graph

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from grapevine.blocks.candidates import Candidates, new_candidates, offer_all, start_over
 from grapevine.blocks.exchange import Contacts
 from grapevine.blocks.profiles import Profiles
-from grapevine.blocks.views import EXCHANGE_PARTNER, NOBODY, Views, one_of
+from grapevine.blocks.views import BACKUP_TIES, BACKUP_TOPICS, EXCHANGE_PARTNER, NOBODY, Views, one_of
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import absorb, below, draw, stream
 
 PRIMAL_DUAL, GREEDY = range(2)
-BACKUP_TOPICS, BACKUP_TIES = range(20, 22)  # the `salt` words of these draws
+RULES = {"primal-dual": PRIMAL_DUAL, "greedy": GREEDY}
 _33 = np.uint64(33)
 
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grapevine.blocks.small_world import Ids
+from grapevine.blocks.views import NOBODY
 from grapevine.kernels.csr import Columns
 from grapevine.kernels.jit import njit
 from grapevine.kernels.ring import clockwise
 
-NOBODY = -1
 SPACING = np.uint64(2**20)  # room for twenty newcomers in every gap of a stretch that was spread
 _TWO, _ALL = np.uint64(2), np.uint64(2**64 - 1)
 
@@ -25,7 +25,7 @@ _TWO, _ALL = np.uint64(2), np.uint64(2**64 - 1)
 class Circle(NamedTuple):
     """Ids, and the nodes next to each other; NOBODY: not in the circle."""
 
-    ids: NDArray[np.uint64]
+    ids: Ids
     after: Columns
     before: Columns
 

@@ -11,16 +11,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks.views import NOBODY
+from grapevine.blocks.small_world import Ids
+from grapevine.blocks.views import INTEREST_SAMPLES, NOBODY
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.ring import clockwise
 from grapevine.kernels.rng import absorb, below, draw
 
-INTEREST_SAMPLES = 2**44  # stands where draws have the round
 _ONE = np.uint64(1)
-
-Ids = NDArray[np.uint64]
 
 
 def home_places(ring: Ids, keys: Ids) -> NDArray[np.int64]:

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from grapevine.blocks.profiles import Profiles, clear, lay_out, utility
 from grapevine.blocks.small_world import RING_SLOTS, Ids
-from grapevine.blocks.views import NOBODY, Views
+from grapevine.blocks.views import FINGERS, NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.ring import clockwise
 from grapevine.kernels.rng import absorb, below, stream, unit
 
-FINGERS = 30  # the `salt` word of these draws
 MOST_PARTITIONS = 64
 TRIES = 4  # walks for a finger before its slot stays empty: the ring may be too small for so many
 _ALL = np.uint64(2**64 - 1)
@@ -129,7 +128,7 @@ def rewire(
                     break
                 bits = absorb(absorb(state, MOST_PARTITIONS + slot - a), attempt)
                 q = _pick(u, bits, walks, count, borders, known, ids, links, profiles, dense)
-                if not _is_in(q, fingers[a:slot]):
+                if not (fingers[a:slot] == q).any():
                     fingers[slot], heard[slot] = q, now
                     break
         if walks.choices > 1:
@@ -159,14 +158,6 @@ def _pick(
         if alike > most:
             best, most = q, alike
     return best
-
-
-@njit
-def _is_in(node: int, row: Columns) -> bool:
-    found = False
-    for other in row:
-        found = found or other == node
-    return found
 
 
 @njit

@@ -22,13 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks.profiles import Profiles
+from grapevine.blocks.views import EDGE_TIES
 from grapevine.kernels.csr import Columns, Starts, transpose
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import absorb, stream
 
 GM, MINMAX_ODA, LOW_ODA = range(3)
 SHADOW, NEIGHBOURS, OVERLAY = range(3)
-EDGE_TIES = 2**43  # stands where draws have the round
+SIGHTS = {"shadow": SHADOW, "neighbours": NEIGHBOURS, "overlay": OVERLAY}
 _33 = np.uint64(33)
 _NONE = -1
 

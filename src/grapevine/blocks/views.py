@@ -16,11 +16,10 @@ NOBODY = -1
 # The `salt` word of the draws, one number a purpose, so that no two decisions share their randomness.
 SAMPLE_PARTNER, EXCHANGE_PARTNER, SAMPLE_TIES, LONG_LINKS, BOOTSTRAP, PUBLISHER, GATEWAY_TIES = range(1, 8)
 CONNECT_TIES, DISCONNECT_TIES, REDIRECT_TIES, ARRIVAL = range(8, 12)
-FRIEND_TIES, ACCEPTANCE, MEMBERSHIP = (
-    2**40,
-    2**41,
-    2**42,
-)  # stand where draws have the round: these are the same in every round
+BACKUP_TOPICS, BACKUP_TIES, REPAIR_TIES = range(20, 23)
+FINGERS = 30
+# These stand where draws have the round: they are the same in every round.
+FRIEND_TIES, ACCEPTANCE, MEMBERSHIP, EDGE_TIES, INTEREST_SAMPLES, JOIN_ORDER = (2**i for i in range(40, 46))
 
 
 class Views(NamedTuple):

@@ -172,6 +172,8 @@ def _descend_to_all(
     Routes go clockwise and never pass their target, so two of them that part never meet again: whoever is on several
     has one parent (Magnet §3.3). A dead node swallows what is sent to it.
     """
+    if home == NOBODY:  # the system has not begun
+        return _known(publisher, size, local, nodes, up)
     count = _known(home, size, local, nodes, up)
     for i in range(size):
         if medium.views.alive[nodes[i]]:

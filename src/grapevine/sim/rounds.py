@@ -117,6 +117,7 @@ class Rounds:
         profiles = self.network.profiles
         rows = csr.row_numbers(profiles.starts)
         pairs = set(zip(rows.tolist(), profiles.topics.tolist(), strict=True))
+        changed = sorted({pair[0] for pair, wanted in self._wishes.items() if wanted != (pair in pairs)})
         for pair, wanted in self._wishes.items():
             (pairs.add if wanted else pairs.discard)(pair)
         self._wishes.clear()
@@ -126,7 +127,7 @@ class Rounds:
             np.ascontiguousarray(nodes), np.ascontiguousarray(topics), self.network.size, topic_count
         )
         self.network.set_interests(Csr(starts, columns))
-        self.system.interests_changed()
+        self.system.interests_changed(np.array(changed, np.int32))
 
     def settle(self, topics: tuple[int, int]) -> None:
         """Bring what neighbours agree on up to date for these topics, unless that is done in every round."""

@@ -65,7 +65,7 @@ class RingConfig(GossipConfig):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots, so that a system can also have GossipConfig as a base
 class FloodingConfig(Config):
     """For systems that connect every topic: events need no other links than those between subscribers."""
 
@@ -121,8 +121,8 @@ class System(ABC):
         """Nodes left or joined: drop what the system keeps about them beyond their links."""
         return
 
-    def interests_changed(self) -> None:
-        """Subscriptions changed: `network.topic_nodes` has new rows."""
+    def interests_changed(self, nodes: Columns) -> None:
+        """These nodes have other subscriptions now: `network.topic_nodes` has new rows."""
         self.network.set_room(self.row_sizes())
 
     @abstractmethod

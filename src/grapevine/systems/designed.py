@@ -100,7 +100,7 @@ class DesignedSystem(System):
         self._edges = self._edges[0][keep], self._edges[1][keep]
         self._seen[nodes] = ~self.network.alive[nodes]
 
-    def interests_changed(self) -> None:
+    def interests_changed(self, nodes: Columns) -> None:
         self._seen[:] = False
 
     def _design(self) -> None:

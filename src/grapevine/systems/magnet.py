@@ -26,14 +26,13 @@ from grapevine.blocks.exchange import Contacts
 from grapevine.blocks.network import Network, Rows
 from grapevine.blocks.profiles import Profiles, clear, lay_out, preference, utility
 from grapevine.blocks.small_world import PREDECESSOR, RING_SLOTS, SUCCESSOR, Ids
-from grapevine.blocks.views import NOBODY, Views
-from grapevine.kernels.csr import Columns, Starts
+from grapevine.blocks.views import JOIN_ORDER, NOBODY, Views
+from grapevine.kernels.csr import Columns
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import absorb, priorities, stream
 from grapevine.model.config import parameter
 from grapevine.systems.base import Delivery, GossipSystem, RingConfig, register
 
-JOIN_ORDER = 2**45  # stands where draws have the round
 GROWTH = 1.25  # the membership service samples anew when the network has grown by so much, while it is built
 
 
@@ -146,17 +145,46 @@ def take_places(
 
 
 @njit
-def link_ring(nodes: Columns, now: int, circle: Circle, starts: Starts, links: Columns, heard: Columns) -> None:
-    """Newcomers and the nodes that they came between know each other."""
+def link_newcomers(nodes: Columns, now: int, circle: Circle, views: Views) -> None:
+    """Newcomers and the nodes that they came between know each other, the next few in both directions are their
+    backups, and their samples are their first fingers, as old as they are."""
+    half = views.backups.shape[1] // 2
     for p in nodes:
-        for node, slot, other in (
-            (p, SUCCESSOR, circle.after[p]),
-            (p, PREDECESSOR, circle.before[p]),
-            (circle.before[p], SUCCESSOR, p),
-            (circle.after[p], PREDECESSOR, p),
-        ):
-            if node != other:
-                links[starts[node] + slot], heard[starts[node] + slot] = other, now
+        _join_neighbours(p, now, circle, views)
+        views.backups[p] = NOBODY
+        after, before = p, p
+        for i in range(half):
+            after, before = circle.after[after], circle.before[before]
+            if after != p:
+                views.backups[p, i] = after
+            if before != p:
+                views.backups[p, half + i] = before
+            if after == p:  # a small ring: once round is enough
+                break
+        at, last = views.starts[p] + RING_SLOTS, views.starts[p + 1]
+        views.links[at:last] = NOBODY
+        for i in range(views.cache.shape[1]):
+            q = views.cache[p, i]
+            if at < last and q != NOBODY and q != p and q != circle.after[p] and q != circle.before[p]:
+                views.links[at], views.heard[at] = q, views.cache_heard[p, i]
+                at += 1
+
+
+@njit
+def _join_neighbours(p: int, now: int, circle: Circle, views: Views) -> None:
+    """The ring links of a node and of those next to it."""
+    after, before = circle.after[p], circle.before[p]
+    if after != p:
+        _set_link(p, SUCCESSOR, after, now, views)
+        _set_link(p, PREDECESSOR, before, now, views)
+        _set_link(before, SUCCESSOR, p, now, views)
+        _set_link(after, PREDECESSOR, p, now, views)
+
+
+@njit
+def _set_link(node: int, slot: int, other: int, now: int, views: Views) -> None:
+    views.links[views.starts[node] + slot] = other
+    views.heard[views.starts[node] + slot] = now
 
 
 class OscarSystem(GossipSystem):
@@ -172,7 +200,6 @@ class OscarSystem(GossipSystem):
         self._circle = Circle(network.ids, nobody, nobody.copy())
         self._begun = False
         super().__init__(config, network)
-        self._interests = network.profiles
 
     @property
     def walks(self) -> oscar.Walks:
@@ -193,7 +220,7 @@ class OscarSystem(GossipSystem):
         if not self._begun:
             self._begin()
         super().round()
-        if self.network.now % self.config.rewire_rounds == 1 or self.config.rewire_rounds == 1:
+        if (self.network.now - 1) % self.config.rewire_rounds == 0:
             self._rewire()
 
     def exchange(self) -> None:
@@ -213,8 +240,8 @@ class OscarSystem(GossipSystem):
         self._link(order)
 
     def _join_in_turn(self, order: Columns) -> None:
-        """At their hashed ids, in whatever order."""
-        ring.close(order[np.argsort(self._control[order], kind="stable")], self._circle)
+        """At the ids that they have, which are hashed, in whatever order."""
+        ring.close(order[np.argsort(self._circle.ids[order], kind="stable")], self._circle)
 
     def acquire(self, nodes: Columns) -> None:
         """Places on the ring for newcomers, one after the other: their hashed ids."""
@@ -225,26 +252,8 @@ class OscarSystem(GossipSystem):
             first = node if first == NOBODY else first
 
     def _link(self, nodes: Columns) -> None:
-        """Newcomers get ring links and backups from the nodes next to them, and their samples as first fingers."""
-        network, views, circle = self.network, self.network.views, self._circle
-        link_ring(nodes, network.now, circle, views.starts, views.links, views.heard)
-        half = views.backups.shape[1] // 2
-        for node in nodes.tolist():
-            after, before = [int(circle.after[node])], [int(circle.before[node])]
-            for _ in range(half - 1):
-                after.append(int(circle.after[after[-1]]))
-                before.append(int(circle.before[before[-1]]))
-            for slots, found in ((slice(0, half), after), (slice(half, 2 * half), before)):
-                others = [other for other in dict.fromkeys(found[:half]) if other != node]
-                views.backups[node, slots] = others + [NOBODY] * (half - len(others))
-            ringed = {after[0], before[0], node}
-            first, last = views.starts[node] + RING_SLOTS, views.starts[node + 1]
-            known = ~np.isin(views.cache[node], [*ringed, NOBODY])
-            room = min(int(known.sum()), int(last - first))
-            views.links[first:last] = NOBODY
-            views.links[first : first + room] = views.cache[node][known][:room]
-            views.heard[first : first + room] = views.cache_heard[node][known][:room]
-        network.links_changed()
+        link_newcomers(nodes, self.network.now, self._circle, self.network.views)
+        self.network.links_changed()
 
     def _rewire(self) -> None:
         """New fingers for everybody, from walks over the links as they are."""
@@ -336,6 +345,7 @@ class Magnet(OscarSystem):
         """One round of the membership service (§3.4) for every topic."""
         network, (nodes, ids) = self.network, self._control_ring()
         if len(nodes) == 0:
+            self._known[:] = 0
             return
         place = np.full(network.size, NOBODY, np.int32)
         place[nodes] = np.arange(len(nodes))
@@ -361,32 +371,20 @@ class Magnet(OscarSystem):
             self._sample_interests()
         super().forget(nodes)
 
-    def interests_changed(self) -> None:
-        """Whoever has other interests now joins again (§3.2)."""
-        super().interests_changed()
-        network, old, new = self.network, self._interests, self.network.profiles
-        self._interests = new
+    def interests_changed(self, nodes: Columns) -> None:
+        """Whoever has other interests now leaves its place and joins again (§3.2)."""
+        super().interests_changed(nodes)
         if not self._begun:
             return
-        changed = [
-            node
-            for node in np.flatnonzero(network.alive).tolist()
-            if not np.array_equal(
-                old.topics[old.starts[node] : old.starts[node + 1]], new.topics[new.starts[node] : new.starts[node + 1]]
-            )
-        ]
-        for node in changed:
-            before, after = int(self._circle.before[node]), int(self._circle.after[node])
+        moving = nodes[self.network.alive[nodes]]
+        for node in moving.tolist():
+            before = int(self._circle.before[node])
             ring.remove(node, self._circle)
             if before != node:
-                again = np.array([before, after], np.int32)
-                link_ring(
-                    again, network.now, self._circle, network.views.starts, network.views.links, network.views.heard
-                )
+                _join_neighbours(before, self.network.now, self._circle, self.network.views)
         self._sample_interests()
-        again = np.array(changed, np.int32)
-        self.acquire(again)
-        self._link(again)
+        self.acquire(moving)
+        self._link(moving)
 
 
 class Strawman(OscarSystem):

@@ -22,40 +22,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks import backups as local_views
-from grapevine.blocks.backups import BACKUP_TOPICS, GREEDY, PRIMAL_DUAL, Ring, build_backups, new_backups, reassign
+from grapevine.blocks.backups import RULES, build_backups
+from grapevine.blocks.link_table import LinkTable
+from grapevine.blocks.local_views import LocalViews
 from grapevine.blocks.network import Network
-from grapevine.blocks.overlay_design import LOW_ODA, NEIGHBOURS, OVERLAY, SHADOW, Edges, mend
-from grapevine.blocks.views import NOBODY, group_contacts
+from grapevine.blocks.overlay_design import LOW_ODA, SIGHTS, Edges, mend
+from grapevine.blocks.views import BACKUP_TOPICS, NOBODY, REPAIR_TIES
 from grapevine.kernels.csr import Columns
 from grapevine.kernels.rng import draw
 from grapevine.model.config import parameter
-from grapevine.systems.base import Delivery, FloodingConfig, Sent, System, register
+from grapevine.systems.base import Delivery, FloodingConfig, GossipConfig, Sent, System, register
 from grapevine.systems.designed import NO_EDGES, design_overlay
 
 JOIN, LEAVE, CHANGE, MEET = "join", "leave", "change", "meet"
-SIGHTS = {"shadow": SHADOW, "neighbours": NEIGHBOURS, "overlay": OVERLAY}
-REPAIR_TIES = 22  # the `salt` word of these draws
-SLACK = 4  # free places that a node's table of links gets when it has become too small
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OmenConfig(FloodingConfig):
+class OmenConfig(GossipConfig, FloodingConfig):
     """OMen: coverage factor λ, resilience factor L."""
 
-    sample_size: int = parameter(20, "size of the peer-sampling cache", source="ours: no paper says", low=1)
-    max_age: int = parameter(
-        3, "rounds of silence after which a node is taken for gone", source="OMen §6.8 leaves the detector open", low=1
-    )
     coverage: int = parameter(
         5, "backups wanted for each topic of a node (λ)", source="OMen §4.2: 5", low=0, high=1_000
     )
     resilience: int = parameter(
         3, "concurrent churn events that are survived (L)", source="OMen §3.3; §6.3 uses 1", low=1, high=100
     )
-    backups: str = parameter(
-        "primal-dual", "how backup sets are built", source="OMen §4.2", choices=("primal-dual", "greedy")
-    )
+    backups: str = parameter("primal-dual", "how backup sets are built", source="OMen §4.2", choices=tuple(RULES))
     view: str = parameter(
         "partial",
         "what coordinators know: gossiped local views, or everybody (OMen-G)",
@@ -112,14 +104,9 @@ class Omen(System):
     config: OmenConfig
 
     def __init__(self, config: OmenConfig, network: Network) -> None:
-        size = network.size
-        self._room = np.zeros(size, np.int64)
-        self._degree = np.zeros(size, np.int32)
-        self._order = np.argsort(network.ids, kind="stable").astype(np.int32)
-        self._present = np.zeros(size, np.bool_)  # believed to be there
-        self._settled = np.zeros(size, np.bool_)  # joined and linked, so that it can be a backup
+        self.local, self.links = LocalViews(network, config.resilience), LinkTable(network)
+        self._settled = np.zeros(network.size, np.bool_)  # joined and linked, so that it can be a backup
         self._lonely: dict[int, dict[int, set[int]]] = {}  # newcomer → topics nobody sure was known for → met since
-        self._near: list[set[int]] = [set() for _ in range(size)]  # v.N: links as the successors know them
         self._begun = False
         self._departed: dict[int, ChurnEvent] = {}  # left, not yet handled
         self._open: list[ChurnEvent] = []  # known to somebody, not yet handled
@@ -132,106 +119,38 @@ class Omen(System):
         self._cpu: list[float] = []
         super().__init__(config, network)
         self._make_room_for_backups()
-        self._ring = self._list_ring()
 
     # The local view layer (§4.3)
 
     def _make_room_for_backups(self) -> None:
-        network, ranks = self.network, self.config.resilience
-        self._interests = network.profiles.starts, network.profiles.topics
-        wanted = self._search * np.diff(network.profiles.starts)
-        most = np.minimum(wanted, max(network.size - 1, 0)) if self.config.view == "partial" else np.zeros_like(wanted)
-        self._backups = new_backups(most, ranks)
-        self._spare = new_backups(most, ranks)
+        self._interests = self.network.profiles.starts, self.network.profiles.topics
+        self.local.make_room(self._search if self.config.view == "partial" else 0)
 
     @property
     def _search(self) -> int:
         """Lonely newcomers look for so many: of L, one at least is no newcomer itself, and stays."""
         return max(self.config.coverage, self.config.resilience)
 
-    def _list_ring(self) -> Ring:
-        """Everybody who is believed to be there or whose departure is not handled, in the order of ids."""
-        listed = self._present.copy()
-        listed[[event.node for event in self._open]] = True
-        order = self._order[listed[self._order]]
-        place = np.full(self.network.size, NOBODY, np.int32)
-        place[order] = np.arange(len(order))
-        return Ring(order, place, self._present.copy())
-
     def _ring_changed(self) -> None:
-        self._ring = self._list_ring()
-        reassign(self.network.now, self._ring, self._backups, self._spare)
-        self._backups, self._spare = self._spare, self._backups
+        self.local.ring_changed([event.node for event in self._open])
 
     def _wanted(self) -> Columns:
         """λ; at least one for nodes that have yet to be linked to somebody."""
         wanted = np.full(self.network.size, self.config.coverage, np.int32)
-        wanted[self._present & ~self._settled] = max(self.config.coverage, 1)
+        wanted[self.local.present & ~self._settled] = max(self.config.coverage, 1)
         wanted[list(self._lonely)] = self._search
         return wanted
 
     def _exchange_views(self) -> None:
-        """One round of T-Man (Algorithms 3 and 4)."""
-        network, config = self.network, self.config
-        views, ring, backups = network.views, self._ring, self._backups
-        partner = np.full(network.size, NOBODY, np.int32)
-        network.in_chunks(
-            lambda a, b: local_views.choose_partners(network.seed, network.now, a, b, ring, backups, views, partner)
-        )
-        contacts = partner, *group_contacts(partner)
-        wanted, usable = self._wanted(), network.alive & self._settled
-        rule = GREEDY if config.backups == "greedy" else PRIMAL_DUAL
-        out, sizes = self._spare, np.zeros(network.size, np.int64)
-        out.keeper[:] = backups.keeper
-        network.in_chunks(
-            lambda a, b: local_views.exchange_round(
-                network.seed,
-                network.now,
-                (a, b),
-                wanted,
-                rule,
-                usable,
-                ring,
-                backups,
-                views,
-                network.profiles,
-                contacts,
-                len(network.topic_ids),
-                out,
-                sizes,
-            )
-        )
-        self._backups, self._spare = out, backups
-        callers = np.flatnonzero(partner != NOBODY)
-        self._count("gossip", 2 * len(callers), int(sizes[callers].sum() + sizes[partner[callers]].sum()))
-
-    def _keepers(self, node: int) -> list[int]:
-        """The L-successor range of a node (Algorithm 6), nearest first."""
-        return [int(v) for v in self._backups.keeper[:, node] if v != NOBODY]
-
-    def _is_coordinator(self, node: int, subject: int) -> bool:
-        return bool(self._backups.keeper[0, subject] == node)
-
-    def _is_in_pred_range(self, node: int, subject: int) -> bool:
-        return bool((self._backups.keeper[:, subject] == node).any())
-
-    def _rank(self, node: int, subject: int) -> int:
-        return int(np.flatnonzero(self._backups.keeper[:, subject] == node)[0])
+        usable = self.network.alive & self._settled
+        self._count("gossip", *self.local.exchange(self._wanted(), usable, RULES[self.config.backups]))
 
     def _is_ready(self, node: int, subject: int) -> bool:
-        """v.R(v'): the backup set covers what it should, or gossip has brought nothing more for a while."""
-        if self.config.view == "global":
-            return True
-        rank, backups = self._rank(node, subject), self._backups
-        waited = self.network.now - int(backups.gained[rank, subject]) >= self.config.patience
-        return bool(backups.complete[rank, subject]) or waited
+        return self.config.view == "global" or self.local.is_ready(node, subject, self.config.patience)
 
     def _backups_of(self, subject: int, node: int) -> Columns:
         """v.B(v'), or what OMen-G builds from full knowledge when it is needed."""
-        if self.config.view == "global":
-            return self._global_backups(subject)
-        rank, first = self._rank(node, subject), self._backups.starts[subject]
-        return self._backups.nodes[rank, first : first + self._backups.size[rank, subject]]
+        return self._global_backups(subject) if self.config.view == "global" else self.local.backups_of(subject, node)
 
     def _global_backups(self, subject: int) -> Columns:
         network = self.network
@@ -244,7 +163,7 @@ class Omen(System):
         made = build_backups(
             subject,
             wanted,
-            GREEDY if self.config.backups == "greedy" else PRIMAL_DUAL,
+            RULES[self.config.backups],
             np.uint64(draw(network.seed, network.now, subject, BACKUP_TOPICS)),
             others,
             network.alive & self._settled,
@@ -252,7 +171,7 @@ class Omen(System):
             np.zeros(len(network.topic_ids), np.int32),
             out,
         )
-        return out[: made[0]]
+        return out[: made.size]
 
     # A round
 
@@ -275,7 +194,7 @@ class Omen(System):
         network, self._begun = self.network, True
         for record in (self._newcomers, self._changed, self._open, self._departed, self._desks, self._lonely):
             record.clear()
-        self._present[:] = self._settled[:] = network.alive
+        self.local.present[:] = self._settled[:] = network.alive
         self._drop_links(np.flatnonzero(~network.alive).astype(np.int32))
         self._add_edges(*design_overlay(network, LOW_ODA, self.config.rho, NO_EDGES))
         self._ring_changed()
@@ -296,7 +215,7 @@ class Omen(System):
         network = self.network
         for node in nodes.tolist():
             left_now = node in self._departed and self._departed[node].began == network.now  # and said goodbye
-            if self._present[node] and not left_now:
+            if self.local.present[node] and not left_now:
                 back = bool(network.alive[node])
                 self._depart(node, detected=network.now + (0 if back else self.config.max_age))
             self._desks.pop(node, None)
@@ -317,7 +236,7 @@ class Omen(System):
     def _neighbours_known(self, node: int) -> frozenset[int]:
         """Its links, and those to nodes whose departure is not handled yet."""
         gone = {other for other, event in self._departed.items() if node in event.neighbours}
-        return frozenset(self._near[node] | gone)
+        return frozenset(self.links.known[node] | gone)
 
     def _unhandled(self, node: int) -> list[ChurnEvent]:
         """What has happened to the node and is not mended yet."""
@@ -327,17 +246,16 @@ class Omen(System):
     def _detect(self) -> list[ChurnEvent]:
         """The events that become known in this round; the ring and the links are adjusted to them."""
         network, now = self.network, self.network.now
-        keeper = self._backups.keeper
-        keeper[np.isin(keeper, self._newcomers)] = NOBODY  # who comes back has forgotten what it kept
+        self.local.forget(self._newcomers)
         gone = [event for event in self._departed.values() if event.detected == now]
-        lost = [event for event in gone if not any(network.alive[v] for v in self._keepers(event.node))]
+        lost = [event for event in gone if not any(network.alive[v] for v in self.local.keepers(event.node))]
         nodes = np.array([event.node for event in gone], np.int32)
         if len(nodes):
             self._drop_links(nodes)
-            self._present[nodes] = self._settled[nodes] = False
+            self.local.present[nodes] = self._settled[nodes] = False
         come = [self._joining(node) for node in self._newcomers if network.alive[node]]
         self._newcomers.clear()
-        self._present[[event.node for event in come]] = True
+        self.local.present[[event.node for event in come]] = True
         for event in lost:  # nobody who knew its neighbours is left: more than L events at once
             self._close(event, None, 0, 0)
         known = [event for event in gone if event not in lost] + come + self._changed
@@ -352,27 +270,22 @@ class Omen(System):
         self._settled[node] = False
         return ChurnEvent(JOIN, node, now, self._topics(node).astype(np.int32), detected=now)
 
-    def interests_changed(self) -> None:
-        """Nodes with other topics than before: what they had to do with the old ones is handled like a leave, the new
-        ones like a join."""
+    def interests_changed(self, nodes: Columns) -> None:
+        """What these had to do with their old topics is handled like a leave, the new ones like a join."""
         network, (starts, topics) = self.network, self._interests
-        before = self._backups
         self._make_room_for_backups()
         if not self._begun:
             return
-        reassign(network.now, self._ring, before, self._backups)
-        for node in np.flatnonzero(self._present & network.alive).tolist():
-            old = topics[starts[node] : starts[node + 1]]
-            if not np.array_equal(old, self._topics(node)):
-                both = np.union1d(old, self._topics(node)).astype(np.int32)
-                near = self._neighbours_known(node)
-                self._changed.append(ChurnEvent(CHANGE, node, network.now, both, near, detected=network.now))
+        for node in nodes[self.local.present[nodes] & network.alive[nodes]].tolist():
+            both = np.union1d(topics[starts[node] : starts[node + 1]], self._topics(node)).astype(np.int32)
+            near = self._neighbours_known(node)
+            self._changed.append(ChurnEvent(CHANGE, node, network.now, both, near, detected=network.now))
 
     # Handling churn events (§5, Algorithm 5)
 
     def _announce(self, event: ChurnEvent) -> None:
         """Who notices it tells the L successors of the node; those who live take note."""
-        asked = self._keepers(event.node)
+        asked = self.local.keepers(event.node)
         reached = [node for node in asked if self.network.alive[node]]
         self._count("join", int(event.kind == JOIN))
         self._count("notify", max(len(reached) - 1, 0))
@@ -384,7 +297,7 @@ class Omen(System):
 
     def _handle_churn_event(self, node: int, event: ChurnEvent) -> None:
         desk = self._desks.setdefault(node, Desk())
-        if self._is_coordinator(node, event.node):
+        if self.local.is_coordinator(node, event.node):
             if event.kind == LEAVE:
                 unassigned = [other for other, (_, who) in desk.standby.items() if who == event.node]
                 for other in unassigned:
@@ -395,7 +308,7 @@ class Omen(System):
             self._stand_by(desk, event)
 
     def _stand_by(self, desk: Desk, event: ChurnEvent) -> None:
-        coordinator = int(self._backups.keeper[0, event.node])
+        coordinator = next(iter(self.local.keepers(event.node)), NOBODY)
         desk.standby[event] = self.network.now + self.config.timeout, coordinator
 
     def _process_exe_q(self, node: int) -> None:
@@ -403,7 +316,7 @@ class Omen(System):
         desk = self._desks[node]
         while desk.exe_q:
             event = desk.exe_q[0]
-            if not self._is_in_pred_range(node, event.node):
+            if not self.local.is_in_pred_range(node, event.node):
                 self._stand_by(desk, desk.exe_q.pop(0))
             elif self._is_ready(node, event.node):
                 desk.exe_q.pop(0)
@@ -418,12 +331,12 @@ class Omen(System):
         for event, (deadline, _) in list(desk.standby.items()):
             if deadline <= self.network.now:
                 del desk.standby[event]
-                if self._is_in_pred_range(node, event.node):
+                if self.local.is_in_pred_range(node, event.node):
                     desk.exe_q.append(event)
 
     def _notify_succ_range(self, event: ChurnEvent) -> None:
         """Tell the L successors that it is done: they drop the event and what they kept for it (gcChurnEvent)."""
-        for node in self._keepers(event.node):
+        for node in self.local.keepers(event.node):
             self._count("done", 1)
             desk = self._desks.get(node)
             if desk is not None:
@@ -470,13 +383,13 @@ class Omen(System):
         if event.kind == LEAVE:
             shadow |= self._living(event.neighbours)
             shadow.discard(event.node)
-        elif not network.alive[event.node] or not self._present[event.node]:
+        elif not network.alive[event.node] or not self.local.present[event.node]:
             self._close(event, coordinator, 0, 0)  # came and went; its leave is an event of its own
             return
         else:
             shadow.add(event.node)
             if event.kind == CHANGE:
-                shadow |= self._living({*self._neighbours(event.node), *event.neighbours})
+                shadow |= self._living({*self.links.of(event.node), *event.neighbours})
         members = np.array(sorted(shadow), np.int32)
         edges = self._mend(event, members)
         self._cpu.append(time.thread_time() - began)
@@ -500,7 +413,7 @@ class Omen(System):
             event.topics,
             network.profiles,
             (views.starts, views.links),
-            self._degree,
+            self.links.degree,
         )
 
     def _living(self, nodes: Iterable[int]) -> set[int]:
@@ -523,7 +436,7 @@ class Omen(System):
         if event.kind == LEAVE:
             return
         node = event.node
-        others = {u: set(self._topics(u).tolist()) for u in {*shadow, *self._neighbours(node)} if u != node}
+        others = {u: set(self._topics(u).tolist()) for u in {*shadow, *self.links.of(node)} if u != node}
         if event.kind == MEET:
             alone = self._lonely.get(node, {})
             for topic in event.topics.tolist():
@@ -544,11 +457,11 @@ class Omen(System):
         """Newcomers' topics for which nobody was known: whoever is found for them is linked, up to λ or L."""
         network, busy = self.network, {event.node for event in self._open}
         for node, alone in list(self._lonely.items()):
-            coordinator = int(self._backups.keeper[0, node])
-            if node in busy or coordinator == NOBODY or not network.alive[coordinator]:
+            keepers = self.local.keepers(node)
+            if node in busy or not keepers or not network.alive[keepers[0]]:
                 continue
             more = set()
-            for u in self._backups_of(node, coordinator).tolist():
+            for u in self._backups_of(node, keepers[0]).tolist():
                 more |= {t for t in self._topics(u).tolist() if t in alone and u not in alone[t]}
             if more:
                 event = ChurnEvent(MEET, node, network.now, np.array(sorted(more), np.int32), detected=network.now)
@@ -561,44 +474,18 @@ class Omen(System):
 
     # Links
 
-    def _neighbours(self, node: int) -> list[int]:
-        views = self.network.views
-        row = views.links[views.starts[node] : views.starts[node + 1]]
-        return [int(u) for u in row[row != NOBODY]]
-
     def _add_edges(self, sources: Columns, targets: Columns) -> None:
         """Both ends take the link, and tell their successors."""
-        network = self.network
-        self._degree += np.bincount(np.concatenate([sources, targets]), minlength=network.size).astype(np.int32)
-        if (self._degree > self._room).any():
-            self._room = np.where(self._degree > self._room, self._degree + SLACK, self._room)
-            network.set_room(self._room)
-        views = network.views
-        for p, q in zip(sources.tolist(), targets.tolist(), strict=True):
-            for node, other in ((p, q), (q, p)):
-                self._near[node].add(other)
-                row = views.links[views.starts[node] : views.starts[node + 1]]
-                row[np.flatnonzero(row == NOBODY)[0]] = other
+        self.links.add(sources, targets)
         self._count("neighbours", 2 * self.config.resilience * len(sources), 2 * len(sources))
-        network.links_changed()
 
     def _drop_links(self, nodes: Columns) -> None:
         """These are gone: neighbours drop the links to them, and tell their successors."""
-        network = self.network
-        links = network.views.links
-        dropped = np.isin(links, nodes)
-        self._count("neighbours", self.config.resilience * int(dropped.sum()), int(dropped.sum()))
-        links[dropped] = NOBODY
-        for node in nodes.tolist():
-            for other in self._near[node]:
-                self._near[other].discard(node)
-            self._near[node].clear()
-        rows = np.repeat(np.arange(network.size), np.diff(network.views.starts))
-        self._degree = np.bincount(rows[links != NOBODY], minlength=network.size).astype(np.int32)
-        network.links_changed()
+        dropped = self.links.drop(nodes)
+        self._count("neighbours", self.config.resilience * dropped, dropped)
 
     def row_sizes(self) -> NDArray[np.int64]:
-        return self._room
+        return self.links.room
 
     def slot_kinds(self, size: int) -> list[str]:
         return ["neighbour"] * size
@@ -622,17 +509,13 @@ class Omen(System):
         """The size of each node's view, of its backup set as its successor keeps it, and in how many it serves."""
         network, size = self.network, self.network.size
         sets = [self._first_set(node) if network.alive[node] else np.empty(0, np.int32) for node in range(size)]
-        view = np.zeros(size, np.int64)
-        if self.config.view == "partial":
-            local_views.view_sizes(0, size, self._ring, self._backups, network.views, view)
-        else:
-            view[network.alive] = network.alive.sum()
+        view = self.local.sizes() if self.config.view == "partial" else network.alive * network.alive.sum()
         serves = np.bincount(np.concatenate(sets), minlength=size) if size else view
         return {"view": view, "backups": np.array([len(found) for found in sets], np.int64), "backup_of": serves}
 
     def _first_set(self, node: int) -> Columns:
-        keeper = int(self._backups.keeper[0, node])
-        return self._backups_of(node, keeper) if keeper != NOBODY else np.empty(0, np.int32)
+        keepers = self.local.keepers(node)
+        return self._backups_of(node, keepers[0]) if keepers else np.empty(0, np.int32)
 
     def findings(self) -> dict[str, float]:
         milliseconds = 1000 * np.array(self._cpu)

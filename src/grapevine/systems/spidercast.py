@@ -203,7 +203,7 @@ class ConnectionSystem(System):
     def forget(self, nodes: Columns) -> None:
         self._begin(nodes.astype(np.int64))
 
-    def interests_changed(self) -> None:
+    def interests_changed(self, nodes: Columns) -> None:
         self._make_room()
         for task in self.tasks:
             task.limit[:] = self.limit(task.rule, task.k)

@@ -271,8 +271,8 @@ class Vitis(GossipSystem):
         gone[nodes] = True
         self.proposals.gateway[gone[self.network.topic_nodes.columns]] = NOBODY
 
-    def interests_changed(self) -> None:
-        super().interests_changed()
+    def interests_changed(self, nodes: Columns) -> None:
+        super().interests_changed(nodes)
         self._propose_afresh()
 
     def _propose_afresh(self) -> None:
