@@ -197,6 +197,7 @@ def node_metrics(nodes: DataFrame) -> DataFrame:
             F.avg(F.when(online, F.col("view"))).alias("view"),
             F.avg(F.when(online, (F.col("view") < _FEW_OF_ALL * F.col("count")).cast("double"))).alias("small_views"),
             F.avg(F.when(online, F.col("backups"))).alias("backups"),
+            F.avg(F.when(online, F.col("backups") / F.col("count"))).alias("backups_share"),
             F.min(F.when(online, F.col("backup_of"))).alias("backup_of_min"),
             F.max(F.when(online, F.col("backup_of"))).alias("backup_of_max"),
             F.avg(F.when(online, (F.col("backup_of") < _RARELY).cast("double"))).alias("backup_of_rarely"),

@@ -71,6 +71,8 @@ def from_sessions(
     """
     if round_s <= 0:
         raise UsageError(f"round_s={round_s:g}: needs to be more than 0 seconds")
+    if event_rounds is None and (events_at_once, first_round) != (1, 1):
+        raise UsageError(f"events_at_once={events_at_once}, first_round={first_round}: only count with event_rounds")
     if rejoin not in REJOINS:
         raise UsageError(f"rejoin={rejoin}: choose one of {', '.join(REJOINS)}")
     if rejoin == "new":

@@ -24,7 +24,7 @@ def _(evidence: Evidence) -> Finding:
     def value(metric: str, rule: str) -> float:
         return evidence.value("omen_fig3", metric, "omen", "Unif", backups=rule)
 
-    share = {rule: value("backups", rule) / 2_000 for rule in ("primal-dual", "greedy")}
+    share = {rule: value("backups_share", rule) for rule in ("primal-dual", "greedy")}
     least, most = value("backup_of_min", "primal-dual"), value("backup_of_max", "primal-dual")
     greedy_most, rarely = value("backup_of_max", "greedy"), value("backup_of_rarely", "greedy")
     pairs = (
