@@ -1,0 +1,150 @@
+"""The event engine: peers in virtual time, messages that take time and may be lost, doubled or cut off.
+
+    engine = Events(delay, seed=1)
+    engine.start(0, peer)
+    engine.at(60.0, lambda: engine.crash(0))
+    engine.run(until=3_600.0)
+
+Everything happens in the order of (time, order of cause), so a run is a function of peers and seed. A message belongs to
+the session that it was sent to: like bytes in a connection it is lost when that session ends, even if the node is back
+before it would have arrived.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from random import Random
+from typing import Any, Protocol
+
+from grapevine.model.errors import UsageError
+from grapevine.systems.peer import Address, Deliver, Effects, Finished, Peer, Send, SetTimer
+
+Delay = Callable[[float, Address, Address], float]  # (now, sender, target) → seconds
+_TIMER, _ACTION = -1, -2  # who "sends" a timer, and what the caller has planned
+
+
+class Observer(Protocol):
+    """Who watches a run. Nothing that it does changes it."""
+
+    def sent(self, now: float, sender: Address, to: Address, message: Any, arrives: float | None) -> None:
+        """A message left; `arrives` is None for one that is lost on the way."""
+
+    def received(self, now: float, node: Address, sender: Address, message: Any) -> None:
+        """A message that carries an event arrived."""
+
+    def delivered(self, now: float, node: Address, event: Deliver) -> None:
+        """A peer handed an event to its application."""
+
+
+class Events:
+    """A network of peers and its clock."""
+
+    def __init__(
+        self,
+        delay: Delay,
+        *,
+        seed: int = 1,
+        loss: float = 0.0,
+        duplication: float = 0.0,
+        observer: Observer | None = None,
+        watch_sends: bool = False,
+    ) -> None:
+        for name, value in (("loss", loss), ("duplication", duplication)):
+            if not 0 <= value < 1:
+                raise UsageError(f"{name}={value:g}: needs to lie between 0 and 1")
+        self.now = 0.0
+        self.peers: dict[Address, Peer] = {}
+        self.counts: Counter[type] = Counter()  # messages sent, by kind
+        self.sent: Counter[Address] = Counter()  # and by node
+        self.got: Counter[Address] = Counter()
+        self._delay, self._loss, self._duplication = delay, loss, duplication
+        self._random = Random(f"network {seed}")
+        self._unsure = loss > 0 or duplication > 0
+        self._observer, self._watch_sends = observer, watch_sends and observer is not None
+        self._queue: list[tuple[float, int, Address, Peer | None, Address, Any]] = []
+        self._order = 0
+        self._groups: dict[Address, int] | None = None
+
+    def start(self, node: Address, peer: Peer) -> None:
+        """A session of the node begins now."""
+        if node in self.peers:
+            raise UsageError(f"node {node}: is there already; crash it or let it leave first")
+        self.peers[node] = peer
+        self.do(node, peer.start(self.now))
+
+    def crash(self, node: Address) -> None:
+        """The session ends without a word; what was on its way to it is lost."""
+        self.peers.pop(node, None)
+
+    def leave(self, node: Address) -> None:
+        """The session ends as the peer wants to end it."""
+        if node in self.peers:
+            self.do(node, self.peers[node].leave(self.now))
+
+    def at(self, time: float, action: Callable[[], None]) -> None:
+        """Do this at that time."""
+        self._push(max(time, self.now), 0, None, _ACTION, action)
+
+    def part(self, groups: Sequence[Sequence[Address]]) -> None:
+        """Messages between these groups are lost until `heal`. Nodes in none of them are a group of their own."""
+        self._groups = {node: number for number, group in enumerate(groups) for node in group}
+
+    def heal(self) -> None:
+        """The network is whole again."""
+        self._groups = None
+
+    def run(self, until: float) -> None:
+        """All that happens up to this time."""
+        queue, peers, got, observer, do = self._queue, self.peers, self.got, self._observer, self.do
+        while queue and queue[0][0] <= until:
+            self.now, _, node, peer, sender, what = heappop(queue)
+            if sender == _ACTION:
+                what()
+            elif peers.get(node) is not peer or peer is None:
+                continue
+            elif sender == _TIMER:
+                do(node, peer.on_timer(self.now, what))
+            else:
+                got[node] += 1
+                if observer is not None and what.carries_event:
+                    observer.received(self.now, node, sender, what)
+                do(node, peer.on_message(self.now, sender, what))
+        self.now = until
+
+    def do(self, node: Address, effects: Effects) -> None:
+        """Carry out what a peer answered with."""
+        peer = self.peers.get(node)
+        for effect in effects:
+            kind = type(effect)
+            if kind is SetTimer:
+                self._order += 1
+                heappush(self._queue, (self.now + effect.after_s, self._order, node, peer, _TIMER, effect.timer))
+            elif kind is Send:
+                self._send(node, effect.to, effect.message)
+            elif kind is Deliver:
+                if self._observer is not None:
+                    self._observer.delivered(self.now, node, effect)
+            elif kind is Finished:
+                self.crash(node)
+
+    def _send(self, node: Address, to: Address, message: Any) -> None:
+        self.sent[node] += 1
+        self.counts[type(message)] += 1
+        copies = 1
+        if self._unsure:
+            copies = 0 if self._random.random() < self._loss else 1 + (self._random.random() < self._duplication)
+        groups = self._groups
+        if groups is not None and groups.get(node) != groups.get(to):
+            copies = 0
+        arrives = None
+        for _ in range(copies):
+            arrives = self.now + self._delay(self.now, node, to)
+            self._push(arrives, to, self.peers.get(to), node, message)
+        if self._watch_sends and self._observer is not None:
+            self._observer.sent(self.now, node, to, message, arrives)
+
+    def _push(self, time: float, node: Address, peer: Peer | None, sender: Address, what: Any) -> None:
+        self._order += 1
+        heappush(self._queue, (time, self._order, node, peer, sender, what))

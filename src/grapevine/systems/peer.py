@@ -1,0 +1,151 @@
+"""What a sans-IO peer is: it is told what happened and answers with effects. No clock, no socket, no thread inside.
+
+The same peer runs in virtual time (`sim/events`) and on sockets (`net`). Messages are msgspec structs: cheap to make a
+hundred million times in a simulation, and ready for the wire. Randomness comes from the generator that a peer is given.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import msgspec
+
+from grapevine.model.config import Config
+from grapevine.model.workload import Workload
+
+Address = int  # a node's number in a simulation; a live host numbers the peers that it knows
+
+
+class Send(msgspec.Struct, frozen=True, gc=False):
+    """Send a message. Whether it arrives is not said: peers have time-outs."""
+
+    to: Address
+    message: Any
+
+
+class SetTimer(msgspec.Struct, frozen=True, gc=False):
+    """Call `on_timer` once, after so many seconds. A timer cannot be stopped: who no longer needs it ignores it."""
+
+    timer: Hashable
+    after_s: float
+
+
+class Deliver(msgspec.Struct, frozen=True, gc=False):
+    """An event for the application: the first copy of it that came, and from whom."""
+
+    topic: int
+    sequence: int
+    payload: bytes
+    sender: Address
+    pulled: bool = False  # asked for, because it had been missed
+
+
+class LinkUp(msgspec.Struct, frozen=True, gc=False):
+    """This peer is a neighbour from now on: keep a connection to it."""
+
+    peer: Address
+
+
+class LinkDown(msgspec.Struct, frozen=True, gc=False):
+    """It is none any more."""
+
+    peer: Address
+
+
+class Finished(msgspec.Struct, frozen=True, gc=False):
+    """The peer has left in good order; nobody needs it any more."""
+
+
+Effect = Send | SetTimer | Deliver | LinkUp | LinkDown | Finished
+Effects = Sequence[Effect]
+
+
+class Message(msgspec.Struct, frozen=True, gc=False, tag=True, array_like=True):
+    """What peers send each other. Those that carry an event have its `topic` and `sequence`."""
+
+    carries_event: ClassVar[bool] = False
+
+
+class Peer(ABC):
+    """One session of a node, from its start to its end."""
+
+    @abstractmethod
+    def start(self, now: float) -> Effects:
+        """The session begins."""
+
+    @abstractmethod
+    def on_message(self, now: float, sender: Address, message: Any) -> Effects:
+        """A message came."""
+
+    @abstractmethod
+    def on_timer(self, now: float, timer: Any) -> Effects:
+        """A timer fired."""
+
+    @abstractmethod
+    def publish(self, now: float, topic: int, payload: bytes) -> Effects:
+        """The application publishes an event."""
+
+    @abstractmethod
+    def subscribe(self, now: float, topic: int) -> Effects:
+        """The application wants a topic's events from now on."""
+
+    @abstractmethod
+    def unsubscribe(self, now: float, topic: int) -> Effects:
+        """The application no longer wants them."""
+
+    def leave(self, now: float) -> Effects:
+        """Leave in good order; `Finished` says when that is done."""
+        return [Finished()]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the nodes of a simulated network have in common."""
+
+    workload: Workload
+    publishers: Sequence[Address]  # of every topic
+    latency_s: Callable[[Address, Address], float]  # one way, between any two, usually
+    seed: int
+
+
+PeerType = TypeVar("PeerType", bound=Peer)
+
+
+class PeerSystem(ABC, Generic[PeerType]):
+    """A protocol whose nodes are sans-IO peers: it makes them, and says what a measurement wants to know of them."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    summary: ClassVar[str]
+    config_type: ClassVar[type[Config]]
+
+    def __init__(self, config: Any, world: World) -> None:
+        self.config, self.world = config, world
+
+    @property
+    def servers(self) -> int:
+        """Nodes of the infrastructure, that are there before the others; they are numbered after them."""
+        return 0
+
+    def server(self, number: int) -> Peer:
+        """One of these, from 0."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def peer(self, node: Address, before: PeerType | None) -> PeerType:
+        """A new session of the node; `before` is its last one, of which it may remember what a disk would keep."""
+
+    @abstractmethod
+    def parent(self, peer: PeerType, topic: int) -> Address | None:
+        """From whom the peer gets the topic's events now."""
+
+    @abstractmethod
+    def neighbours(self, peer: PeerType) -> dict[Address, list[str]]:
+        """Whom the peer keeps in touch with, and in which roles."""
+
+    def findings(self, peer: PeerType) -> dict[str, float]:
+        """Numbers about one peer for the `peers` table."""
+        return {}
