@@ -1,0 +1,103 @@
+"""Where a node is (§6.1.4): coordinates from the distances to landmark servers, fixed for the session.
+
+Landmarks place themselves by Vivaldi among each other, then stay: coordinates of all sessions are in one frame. Of
+several measurements to a landmark the lower quartile counts (the filter of Ledlie et al., which the paper names).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from grapevine.kernels.coords import pull, settle
+from grapevine.systems.peer import Address, Effects, Peer
+from grapevine.systems.rappel.config import RappelConfig
+from grapevine.systems.rappel.messages import HereIAm, Position, WhereAreYou
+from grapevine.systems.rappel.outbox import Outbox
+
+_ROUND_S = 1.0  # between two measurements; round trips are shorter
+_PASSES = 200
+LANDMARK_ROUNDS = 60  # until landmarks stay where they are
+
+
+def _somewhere(random: Random, dimensions: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Off the origin, where springs have no direction."""
+    return np.array([random.uniform(-1, 1) for _ in range(dimensions)])
+
+
+def _one_way_ms(asked: float, now: float) -> float:
+    return (now - asked) * 500
+
+
+class Locating:
+    """A newcomer's measurements."""
+
+    def __init__(self, config: RappelConfig, landmarks: Sequence[Address], random: Random, out: Outbox) -> None:
+        self._config, self._landmarks, self._random, self._out = config, landmarks, random, out
+        self._asked: list[float] = []  # by number
+        self._heard: dict[Address, tuple[HereIAm, list[float]]] = {}
+
+    def ask(self, now: float) -> Position | None:
+        """The next round of questions; after enough of them, the coordinates. Three distances are the least."""
+        enough = len(self._asked) >= self._config.landmark_rounds
+        if enough and len(self._heard) >= min(3, len(self._landmarks)):
+            return self._position()
+        for landmark in self._landmarks:
+            self._out.send(landmark, WhereAreYou(len(self._asked)))
+        self._asked.append(now)
+        self._out.timer("locate", _ROUND_S)
+        return None
+
+    def hear(self, now: float, landmark: Address, answer: HereIAm) -> None:
+        """A landmark's answer."""
+        if 0 <= answer.number < len(self._asked):
+            _, measured = self._heard.get(landmark, (answer, []))
+            measured.append(_one_way_ms(self._asked[answer.number], now))
+            self._heard[landmark] = answer, measured
+
+    def _position(self) -> Position:
+        found = [self._heard[landmark] for landmark in sorted(self._heard)]
+        places = np.array([answer.position for answer, _ in found])
+        errors = np.array([answer.error for answer, _ in found])
+        measured = np.array([np.quantile(distances, 0.25) for _, distances in found])
+        position = _somewhere(self._random, self._config.dimensions)
+        settle(position, places, errors, measured, _PASSES)
+        return tuple(position.tolist())
+
+
+class Landmark(Peer):
+    """A server that newcomers measure their distance to."""
+
+    def __init__(self, me: Address, config: RappelConfig, landmarks: Sequence[Address], random: Random) -> None:
+        self.me = me
+        self._others = [node for node in landmarks if node != me]
+        self._out, self._asked = Outbox(), [0.0]
+        self._position, self._error = _somewhere(random, config.dimensions), 1.0
+
+    @property
+    def position(self) -> Position:
+        """Where it is."""
+        return tuple(self._position.tolist())
+
+    def start(self, now: float) -> Effects:
+        return self.on_timer(now, "locate")
+
+    def on_timer(self, now: float, timer: Any) -> Effects:
+        """Ask the others, until it is time to stay."""
+        if len(self._asked) <= LANDMARK_ROUNDS:
+            for node in self._others:
+                self._out.send(node, WhereAreYou(len(self._asked)))
+            self._asked.append(now)
+            self._out.timer("locate", _ROUND_S)
+        return self._out.take()
+
+    def on_message(self, now: float, sender: Address, message: Any) -> Effects:
+        if isinstance(message, WhereAreYou):
+            self._out.send(sender, HereIAm(message.number, self.position, self._error))
+        elif isinstance(message, HereIAm) and 0 < message.number < len(self._asked) <= LANDMARK_ROUNDS:
+            measured = _one_way_ms(self._asked[message.number], now)
+            self._error = pull(self._position, self._error, np.array(message.position), message.error, measured)
+        return self._out.take()
