@@ -1,4 +1,4 @@
-"""Bloom filters (1970) as whole numbers: a bit per bit, so that `&`, `|` and `bit_count` are all the arithmetic there is.
+"""Bloom filters (1970) as whole numbers, so that `&`, `|` and `bit_count` are all the arithmetic there is.
 
 Rappel §2.2: 1,024 bits, three hash functions. Numbers of this length cost 50 – 100 ns an operation in Python, less than
 handing them to compiled code would.

@@ -5,9 +5,9 @@
     engine.at(60.0, lambda: engine.crash(0))
     engine.run(until=3_600.0)
 
-Everything happens in the order of (time, order of cause), so a run is a function of peers and seed. A message belongs to
-the session that it was sent to: like bytes in a connection it is lost when that session ends, even if the node is back
-before it would have arrived.
+Everything happens in the order of time, then of cause, so a run is a function of peers and seed. A message belongs to the
+session that it was sent to: like bytes in a connection it is lost when that session ends, even if the node is back before
+it would have arrived.
 """
 
 from __future__ import annotations
@@ -117,16 +117,15 @@ class Events:
         """Carry out what a peer answered with."""
         peer = self.peers.get(node)
         for effect in effects:
-            kind = type(effect)
-            if kind is SetTimer:
+            if isinstance(effect, SetTimer):
                 self._order += 1
                 heappush(self._queue, (self.now + effect.after_s, self._order, node, peer, _TIMER, effect.timer))
-            elif kind is Send:
+            elif isinstance(effect, Send):
                 self._send(node, effect.to, effect.message)
-            elif kind is Deliver:
+            elif isinstance(effect, Deliver):
                 if self._observer is not None:
                     self._observer.delivered(self.now, node, effect)
-            elif kind is Finished:
+            elif isinstance(effect, Finished):
                 self.crash(node)
 
     def _send(self, node: Address, to: Address, message: Any) -> None:

@@ -88,9 +88,7 @@ class Feed:
 
     # Algorithm 2
 
-    def receive_join(
-        self, me: Address, position: Position, node: Address, at: Position, most: int
-    ) -> Accept | Forward:
+    def receive_join(self, me: Address, position: Position, node: Address, at: Position, most: int) -> Accept | Forward:
         """What a node in the tree answers to a newcomer at this position."""
         if self.publisher_position is None:
             return Forward(self.publisher)  # it looks for its first parent itself: not in the paper

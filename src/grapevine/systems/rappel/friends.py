@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from grapevine.blocks import bloom
 from grapevine.systems.peer import Address
@@ -35,22 +36,35 @@ class Candidate:
     known: Known | None = None
 
 
-def utility(mine: Known, friends: Iterable[Known], least_ms: float, interest_alone: bool = False) -> float:
-    """How much a set of friends is worth (Fig. 3): overlap over distance, with a bonus for what only one of them covers.
+class Term(NamedTuple):
+    """What one friend contributes to the utility, whoever the others are."""
+
+    near: float  # 1 over the distance
+    match: int  # bits of mine that it has as well
+    base: float  # Jaccard index of the two filters
+
+
+def term(mine: Known, friend: Known, least_ms: float, interest_alone: bool = False) -> Term:
+    """A friend's part of Fig. 3; with `interest_alone` the distance does not count (Fig. 9b)."""
+    match = mine.bloom & friend.bloom
+    near = 1.0 if interest_alone else 1 / max(math.dist(mine.position, friend.position), least_ms)
+    return Term(near, match, match.bit_count() / ((mine.bloom | friend.bloom).bit_count() or 1))
+
+
+def utility(bloom_size: int, terms: Sequence[Term]) -> float:
+    """How much a set of friends is worth (Fig. 3): overlap over distance, a bonus for what only one of them covers.
 
     `once` and `twice` are the bits of mine that one friend, or more than one, has as well; a friend's unique bits are
     those of its matches that are in the first and not in the second.
     """
-    own, once, twice = mine.bloom, 0, 0
-    terms = []
-    for friend in friends:
-        match = own & friend.bloom
+    once = twice = 0
+    for _, match, _ in terms:
         twice |= once & match
         once |= match
-        near = 1.0 if interest_alone else 1 / max(math.dist(mine.position, friend.position), least_ms)
-        terms.append((near, match, match.bit_count() / ((own | friend.bloom).bit_count() or 1)))
-    unique, size = once & ~twice, own.bit_count() or 1
-    return sum(near * (base + (match & unique).bit_count() / size) for near, match, base in terms)
+    unique, worth = once & ~twice, 0.0
+    for near, match, base in terms:
+        worth += near * (base + (match & unique).bit_count() / bloom_size)
+    return worth
 
 
 @dataclass(slots=True)
@@ -64,9 +78,10 @@ class Friendship:
     fans: dict[Address, float] = field(default_factory=dict)  # when they were last heard of
     candidates: dict[Address, Candidate] = field(default_factory=dict)  # least recently heard of first
 
-    def worth(self, friends: Iterable[Known]) -> float:
-        """The utility of these friends to this node."""
-        return utility(self.mine, friends, self.config.least_ms, self.config.interest == "alone")
+    def terms(self, friends: Iterable[Known]) -> list[Term]:
+        """What each of these would contribute to the utility."""
+        least_ms, alone = self.config.least_ms, self.config.interest == "alone"
+        return [term(self.mine, friend, least_ms, alone) for friend in friends]
 
     @property
     def is_full(self) -> bool:
@@ -90,7 +105,7 @@ class Friendship:
         self.candidates.pop(node, None)
 
     def next_candidate(self) -> Address | None:
-        """The unaudited candidate with most votes, of several the one heard of last; it counts as audited now (§3.4)."""
+        """The unaudited candidate with most votes, of several the one heard of last; counts as audited now (§3.4)."""
         best, most = None, -1
         for node, candidate in self.candidates.items():
             if not candidate.audited and candidate.votes >= most:
@@ -106,11 +121,12 @@ class Friendship:
         """
         if not self.is_full:
             return True, None
-        base = self.worth(self.friends.values())
+        size = self.mine.bloom.bit_count() or 1
+        terms, newcomers = self.terms(self.friends.values()), self.terms([newcomer])
+        base = utility(size, terms)
         highest, victim = base, None
-        for node in self.friends:
-            others = [known for other, known in self.friends.items() if other != node]
-            current = self.worth([*others, newcomer])
+        for i, node in enumerate(self.friends):
+            current = utility(size, terms[:i] + terms[i + 1 :] + newcomers)
             if current > highest:
                 highest, victim = current, node
         return victim is not None and highest > (1 + self.config.hysteresis) * base, victim

@@ -84,6 +84,7 @@ class RappelPeer(Peer):
         self._probed: set[Address] = set()  # stale friends that have not answered (§5.3)
         self._rejoining = False
         self._auditing: Address | None = None  # who was asked for its profile, or to be a friend
+        self._repeats = 0  # of this period's audit
         self._pinged: dict[Address, tuple[int, ...]] = {}  # who has not answered yet, and as whose parent it was asked
         self._linked: set[Address] = set()
         self._handlers: dict[type, Callable[[float, Address, Any], None]] = {
@@ -341,6 +342,7 @@ class RappelPeer(Peer):
         if self._auditing is not None:
             self.friendship.forget(self._auditing)  # it has not answered since the last audit
             self._auditing = None
+        self._repeats = 0
         self._audit()
         hurried = self._stagger and not self.friendship.is_full
         self._out.timer("audit", self.config.virgin_audit_s if hurried else self.config.audit_s)
@@ -401,7 +403,8 @@ class RappelPeer(Peer):
                 friendship.befriend(sender, candidate.known, victim)
                 if self._stagger:
                     self._join_covered()
-        elif not message.accepted and not friendship.is_full:
+        elif not message.accepted and not friendship.is_full and self._repeats < self.config.friends:
+            self._repeats += 1
             self._audit()
 
     # Trees (§4)

@@ -56,7 +56,7 @@ class Trees:
         covering: Callable[[int], list[Address]],
         signatures: Signatures | None = None,
     ) -> None:
-        self.config, self.me, self.session, self.position = config, me, session, ()
+        self.config, self.me, self.session = config, me, session
         self.feeds: dict[int, Feed] = {}
         self.position: Position = ()
         self.refused = 0  # updates with a wrong signature
@@ -146,12 +146,7 @@ class Trees:
     def on_ok(self, sender: Address, message: JoinOk) -> bool:
         """A parent: take it, then leave the old one (proper rejoin, §4.4). Returns whether it was taken."""
         feed = self.feeds.get(message.feed)
-        expected = feed is not None and not feed.leaving and message.child_session == self.session
-        if message.instead_of is None:
-            expected = expected and feed.search is not None and feed.search.contact == sender
-        else:
-            expected = expected and feed.parent is not None and feed.parent.node == message.instead_of
-        if not expected or feed is None:
+        if feed is None or not self._expects(feed, sender, message):
             if feed is None or feed.parent is None or feed.parent.node != sender:
                 self._out.send(sender, LeaveTree(message.feed))
             return False
@@ -162,6 +157,14 @@ class Trees:
             self._out.send(old.node, LeaveTree(feed.topic))
         self._learn(feed, message.last)
         return True
+
+    def _expects(self, feed: Feed, sender: Address, message: JoinOk) -> bool:
+        """Whether this node asked the sender, in this session; or its parent did, who leaves."""
+        if feed.leaving or message.child_session != self.session:
+            return False
+        if message.instead_of is not None:
+            return feed.parent is not None and feed.parent.node == message.instead_of
+        return feed.search is not None and feed.search.contact == sender
 
     def on_change_parent(self, sender: Address, message: ChangeParent) -> None:
         """Evicted, or the parent leaves: look for another one, from the named node on."""
@@ -198,9 +201,7 @@ class Trees:
 
     def _welcome(self, feed: Feed, session: int, instead_of: Address | None = None) -> JoinOk:
         assert feed.publisher_position is not None
-        return JoinOk(
-            feed.topic, self.session, feed.chain, feed.publisher_position, feed.last, session, instead_of
-        )
+        return JoinOk(feed.topic, self.session, feed.chain, feed.publisher_position, feed.last, session, instead_of)
 
     def on_adopt(self, now: float, sender: Address, message: Adopt) -> None:
         """A child that leaves hands one of its own children over (§4.4)."""
@@ -322,7 +323,7 @@ class Trees:
             self._out.send(other, feed.pull(self.config.cache_size))
 
     def _learn(self, feed: Feed, last: int) -> None:
-        """The parent knows of updates up to this one: pull what is missing, from another ancestor if that was in vain."""
+        """The parent knows of updates up to this one: pull what is missing, elsewhere if that was in vain."""
         new = last > feed.last
         feed.last = max(feed.last, last)
         if not feed.missing(self.config.cache_size):
