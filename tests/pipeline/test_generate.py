@@ -37,7 +37,7 @@ def test_rows_do_not_depend_on_the_number_of_partitions(
     assert stored[0].equals(stored[2])
 
 
-@pytest.mark.parametrize("name", ["vitis-high", "magnet-spatial", "magnet-hierarchical"])
+@pytest.mark.parametrize("name", ["vitis-high", "magnet-spatial", "magnet-hierarchical", "rappel-feed"])
 def test_what_spark_stores_is_what_python_generates(stage: Stage, tmp_path: Path, name: str) -> None:
     parameters = small(name) | {"rate_exponent": 1.0}
     manifest = generate(stage, name, MODELS[name](**parameters), tmp_path / "w", seed=2)

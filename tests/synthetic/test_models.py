@@ -19,6 +19,7 @@ from grapevine.model.workload import Workload
 from grapevine.synthetic import MODELS, generate
 from grapevine.synthetic.base import ChurnModel, SubscriptionModel, zipf
 from grapevine.synthetic.magnet import MagnetSpatial
+from grapevine.synthetic.rappel import Outage, OvernetChurn
 from grapevine.synthetic.spidercast import SpiderCast, SpiderCastChurn
 from tests import naive
 
@@ -45,14 +46,18 @@ def test_a_nodes_topics_do_not_depend_on_the_range_it_is_made_in(name: str, cut:
 
 @pytest.mark.parametrize("name", SUBSCRIPTIONS)
 def test_rows_are_distinct_ascending_topics_and_follow_the_seed(name: str) -> None:
-    small = {"nodes": 512} | ({"topics": 512} if name == "magnet-hierarchical" else {})
+    fewer: dict[str, dict[str, int]] = {"magnet-hierarchical": {"topics": 512}, "rappel-feed": {"subscribers": 200}}
+    small = {"nodes": 512} | fewer.get(name, {})
     workload, again, other = (generate(name, seed=seed, **small) for seed in (5, 5, 6))
     for node in range(workload.node_count):
         row = workload.topics_of(node)
         assert np.all(np.diff(row) > 0)
         assert len(row) == 0 or 0 <= row[0] <= row[-1] < workload.topic_count
-    assert np.array_equal(workload.node_topics.columns, again.node_topics.columns)
-    assert not np.array_equal(workload.node_topics.columns, other.node_topics.columns)
+    rows, same, different = (
+        [made.topics_of(node).tolist() for node in range(512)] for made in (workload, again, other)
+    )
+    assert rows == same
+    assert rows != different
 
 
 @pytest.mark.parametrize(
@@ -199,6 +204,52 @@ def test_churn_is_exponential_with_four_fifths_online() -> None:
     assert np.std(gaps) == pytest.approx(25, rel=0.15)
 
 
+def test_overnets_churn_turns_over_a_quarter_of_all_nodes_an_hour() -> None:
+    """Rappel §6.1.3, §6.2.3: 25 % an hour; 5,000 online, 30 joins and 30 leaves a minute. Steady from the start."""
+    _, joined, left = OvernetChurn().sessions(1, 0, 7_200)
+    for at in (0.0, 3_600.0, 14_399.0):
+        assert np.sum((joined <= at) & ~(left <= at)) == pytest.approx(5_040, rel=0.03)
+    for hour in range(4):
+        for times in (left, joined[joined > 0]):
+            changes = np.sum((times > hour * 3_600) & (times <= (hour + 1) * 3_600))
+            assert changes / 7_200 == pytest.approx(0.25, rel=0.08)  # 3.4 standard deviations
+    assert np.sum(joined > 0) / 240 == pytest.approx(30, rel=0.05)
+    assert np.sum(left > 0) / 240 == pytest.approx(30, rel=0.05)
+
+
+@pytest.mark.parametrize(("hourly", "online"), [(0.1, 0.5), (2.0, 0.9)])
+def test_overnets_churn_follows_its_parameters(hourly: float, online: float) -> None:
+    _, joined, left = OvernetChurn(nodes=4_000, hourly=hourly, online=online, duration_s=36_000.0).sessions(3, 0, 4_000)
+    assert np.sum(left > 0) / 4_000 / 10 == pytest.approx(hourly, rel=0.05)
+    assert np.sum((joined <= 20_000) & ~(left <= 20_000)) / 4_000 == pytest.approx(online, rel=0.05)
+
+
+def test_an_outage_takes_a_random_half_for_an_hour() -> None:
+    """Rappel §6.2.2: 50 % fail at t = 2 h and rejoin at t = 3 h."""
+    node, joined, left = Outage(nodes=250).sessions(1, 0, 250)
+    there = {
+        hours: set(node[(joined <= hours * 3_600) & ~(left <= hours * 3_600)].tolist())
+        for hours in (0, 1.99, 2, 2.99, 3)
+    }
+    assert [len(nodes) for nodes in there.values()] == [250, 250, 125, 125, 250]
+    assert np.isnan(left).sum() == 250
+    others = Outage(nodes=250).sessions(2, 0, 250)
+    assert there[2] != set(others[0][np.isnan(others[2]) & (others[1] == 0)].tolist())
+    parts = [Outage(nodes=250).sessions(1, *ends) for ends in ((0, 90), (90, 250))]
+    together = sorted((*row,) for part in parts for row in zip(*(np.nan_to_num(a, nan=-1) for a in part), strict=True))
+    assert together == sorted((*row,) for row in zip(node, joined, np.nan_to_num(left, nan=-1), strict=True))
+
+
+def test_a_feed_is_published_by_node_0_who_does_not_subscribe() -> None:
+    """Rappel §6.4: 500 subscribers among 501 or 5,001 nodes; §6.2.2: 5,000 subscribers and a publisher."""
+    for parameters, nodes, subscribers in (({}, 5_001, 5_000), ({"subscribers": 500}, 5_001, 500)):
+        feed = generate("rappel-feed", **parameters)
+        assert (feed.node_count, feed.topic_count, feed.publishers.tolist()) == (nodes, 1, [0])
+        assert len(feed.subscribers_of(0)) == subscribers
+        assert 0 not in feed.subscribers_of(0)
+    assert np.mean(feed.subscribers_of(0)) == pytest.approx(2_500, rel=0.1)  # from all of them
+
+
 def test_correlation_makes_interests_cluster() -> None:
     """The random pattern's common-interest graph is near-uniform; the high one's has strong communities."""
 
@@ -235,6 +286,8 @@ def test_correlation_makes_interests_cluster() -> None:
         ("magnet-spatial", {"nodes": 10}, "less than 0.9"),
         ("magnet-hierarchical", {"topics": 1_000}, "power of two"),
         ("omen", {"max_subscriptions": 201}, "only 200 topics"),
+        ("rappel-feed", {"subscribers": 5_001}, "only 5000 nodes besides the publisher"),
+        ("rappel-feed", {"nodes": 1}, "at least 2"),
         ("vitis-random", {"colour": "red"}, "has no parameter colour"),
         ("spidercast-churn", {}, "makes churn"),
         ("nothing", {}, "choose one of vitis-random"),
@@ -243,6 +296,11 @@ def test_correlation_makes_interests_cluster() -> None:
 def test_impossible_parameters_are_one_sentence(name: str, wrong: dict[str, Any], expected: str) -> None:
     with pytest.raises(UsageError, match=expected):
         generate(name, **wrong)
+
+
+def test_an_outage_that_ends_before_it_begins_is_one_sentence() -> None:
+    with pytest.raises(UsageError, match="returns_s=5: needs to be later than fails_s=10"):
+        Outage(fails_s=10.0, returns_s=5.0)
 
 
 def test_every_parameter_says_where_it_comes_from() -> None:

@@ -14,6 +14,7 @@ from grapevine.model.workload import Churn, Workload
 from grapevine.synthetic.base import ChurnModel, SubscriptionModel
 from grapevine.synthetic.magnet import MagnetHierarchical, MagnetModal, MagnetSpatial
 from grapevine.synthetic.omen import MachineChurn, Omen
+from grapevine.synthetic.rappel import Outage, OvernetChurn, RappelFeed
 from grapevine.synthetic.spidercast import SpiderCast, SpiderCastChurn
 from grapevine.synthetic.vitis import VitisHigh, VitisLow, VitisRandom
 
@@ -26,8 +27,11 @@ MODELS: dict[str, type[SubscriptionModel] | type[ChurnModel]] = {
     "magnet-spatial": MagnetSpatial,
     "magnet-hierarchical": MagnetHierarchical,
     "omen": Omen,
+    "rappel-feed": RappelFeed,
     "spidercast-churn": SpiderCastChurn,
     "machine-churn": MachineChurn,
+    "overnet-churn": OvernetChurn,
+    "outage": Outage,
 }
 
 
@@ -64,7 +68,7 @@ def generate(name: str, *, seed: int = 1, **parameters: Any) -> Workload:
     if isinstance(model, ChurnModel):
         raise UsageError(f"{name} makes churn, not subscriptions; choose a subscription model")
     starts, topics = model.subscriptions(seed, 0, model.nodes)
-    publishers = np.arange(model.nodes, dtype=np.int32) if model.topic_is_node else None
+    publishers = np.arange(model.topic_count, dtype=np.int32) if model.topic_is_node else None
     return Workload.from_pairs(
         row_numbers(starts),
         topics,
