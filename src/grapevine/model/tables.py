@@ -183,7 +183,7 @@ LINKS = Table(
             "kind",
             _text,
             "what it was chosen for: `successor`, `predecessor`, `long`, `finger`, `friend`, `coverage`, "
-            "`topic successor`, `designed`; `neighbour` where both ends agreed on it",
+            "`topic successor`, `designed`, `parent`; `neighbour` where both ends agreed on it",
         ),
     ),
 )
@@ -242,7 +242,8 @@ TOPIC_OVERLAY = Table(
 
 ROUNDS = Table(
     "rounds",
-    "The run as it went: one row per measured round. Delivery is measured on a sample of topics.",
+    "The run as it went: one row per measured round. Delivery is measured on a sample of topics. A round of a timed run "
+    "is a second.",
     (
         Column("round", _int, "round"),
         Column("online", _long, "nodes that are there"),
@@ -260,6 +261,10 @@ ROUNDS = Table(
             "connected_topics", _real, "share of the sampled topics whose counted subscribers form one cluster", True
         ),
         Column("degree_max", _long, "most neighbours of an online node", True),
+        Column("delay_ms_p50", _real, "timed runs: median delay of the events since the row before", True),
+        Column("delay_ms_p95", _real, "the same for 95 %", True),
+        Column("stretch_p50", _real, "median length of their ways in coordinates, over the direct distance", True),
+        Column("stretch_p95", _real, "the same for 95 %", True),
         Column("diameter", _real, "mean diameter of the sampled topics; empty: not asked for", True),
     ),
 )
@@ -274,7 +279,7 @@ MESSAGES = Table(
             _text,
             "SpiderCast: connect, connect-ok, redirect, disconnect, disconnect-ok, leave. OMen: gossip (views), join, "
             "notify (an event to the successors), collect (the shadow set asked, and its answers), connect (new "
-            "links to their ends), neighbours (changed links to the successors), done",
+            "links to their ends), neighbours (changed links to the successors), done. Peers: names of the messages",
         ),
         Column("count", _long, "messages since the measured round before"),
         Column("descriptors", _long, "descriptors of nodes (address and topics) that they carried"),
@@ -294,6 +299,57 @@ REPAIRS = Table(
         Column("finished", _int, "round in which the overlay was mended", True),
         Column("shadow", _long, "nodes in the shadow set"),
         Column("added", _long, "links added"),
+    ),
+)
+
+DELIVERIES = Table(
+    "deliveries",
+    "Timed runs: every first copy of an event that a counted subscriber got.",
+    (
+        Column("event", _int, "row number of the event in `events`, from 0"),
+        Column("node", _int, "who got it"),
+        Column("delay_ms", _real, "from publication to delivery"),
+        Column("hops", _int, "nodes that passed it on, the publisher included"),
+        Column("pulled", pa.bool_(), "asked for, because it had been missed"),
+        Column("direct_ms", _real, "what a message from publisher to node would have taken then"),
+        Column("coordinate_ms", _real, "distance of the two in network coordinates; empty: the system has none", True),
+        Column("path_ms", _real, "the same along the way that the event took", True),
+        Column("observer", pa.bool_(), "one of the nodes that never leave"),
+    ),
+)
+
+PEERS = Table(
+    "peers",
+    "Timed runs: every node that was online at the end, or since the measurement began.",
+    (
+        Column("node", _int, "node"),
+        Column("online", pa.bool_(), "whether it was there at the end"),
+        Column("online_s", _real, "seconds that it was there since the measurement began"),
+        Column("subscriptions", _long, "topics that it subscribes to"),
+        Column(
+            "covered", _long, "of these, topics that a friend subscribes to; empty: the system has no friends", True
+        ),
+        Column("friends", _long, "friends", True),
+        Column("fans", _long, "nodes that have it as a friend", True),
+        Column("neighbours", _long, "distinct friends, parents and children"),
+        Column("roles", _long, "roles that these play, e.g. the parent in one tree and a friend"),
+        Column("messages_in", _long, "messages received since the measurement began, events included"),
+        Column("messages_out", _long, "messages sent"),
+        Column("events_in", _long, "events among the received, repeated ones included"),
+        Column("events_out", _long, "events among the sent"),
+    ),
+)
+
+PLACES = Table(
+    "places",
+    "Timed runs: every place in a topic's tree at the end.",
+    (
+        Column("topic", _int, "topic"),
+        Column("node", _int, "node"),
+        Column("parent", _int, "from whom events come; empty: the root, or somebody who looks for a parent", True),
+        Column("height", _int, "steps to the root, as far as the node knows"),
+        Column("children", _long, "to whom they go"),
+        Column("rejoins", _long, "periodic rejoins that began at it since the measurement began"),
     ),
 )
 

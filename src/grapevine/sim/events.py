@@ -5,9 +5,9 @@
     engine.at(60.0, lambda: engine.crash(0))
     engine.run(until=3_600.0)
 
-Everything happens in the order of time, then of cause, so a run is a function of peers and seed. A message belongs to the
-session that it was sent to: like bytes in a connection it is lost when that session ends, even if the node is back before
-it would have arrived.
+Everything happens in the order of time, then of cause, so a run is a function of peers and seed. A message belongs to
+the session that it was sent to: like bytes in a connection it is lost when that session ends, even if the node is back
+before it would have arrived.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class Events:
         self.counts: Counter[type] = Counter()  # messages sent, by kind
         self.sent: Counter[Address] = Counter()  # and by node
         self.got: Counter[Address] = Counter()
+        self.events_sent: Counter[Address] = Counter()  # messages that carried an event
         self._delay, self._loss, self._duplication = delay, loss, duplication
         self._random = Random(f"network {seed}")
         self._unsure = loss > 0 or duplication > 0
@@ -131,6 +132,8 @@ class Events:
     def _send(self, node: Address, to: Address, message: Any) -> None:
         self.sent[node] += 1
         self.counts[type(message)] += 1
+        if message.carries_event:
+            self.events_sent[node] += 1
         copies = 1
         if self._unsure:
             copies = 0 if self._random.random() < self._loss else 1 + (self._random.random() < self._duplication)
