@@ -301,4 +301,4 @@ def test_the_generated_internet_is_about_as_far_across_as_planetlab(traces: Path
     ratios = np.percentile(together, [25, 50, 75, 95]) / np.percentile(measured, [25, 50, 75, 95])
     assert ratios[1] == pytest.approx(1, abs=0.07)
     assert ratios == pytest.approx(1, abs=0.35)
-    assert ks_2samp(together, measured).statistic < 0.12  # 0.19 at best in the other readings of §6.1.1
+    assert ks_2samp(together, measured).statistic < 0.12  # 0.18 at best in the other readings of §6.1.1

@@ -7,7 +7,7 @@ every transit-and-stub network and every stub links to a few providers, chosen b
 The paper leaves open whether a link's latency is one way or a round trip, and how packets are routed. Read as one way,
 with routes of least latency that no stub carries for others, hosts in random stubs have round trips of 27, 134 and
 295 ms (5th, 50th and 95th percentile, means of five seeds; PlanetLab: 19, 134 and 326). Of the other readings, round
-trips over the fewest hops come closest: 36, 116 and 217 (docs/papers.md#latency).
+trips over the fewest hops come closest: 35, 116 and 218 (docs/papers.md#latency).
 """
 
 from __future__ import annotations
