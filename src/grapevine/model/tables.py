@@ -242,8 +242,8 @@ TOPIC_OVERLAY = Table(
 
 ROUNDS = Table(
     "rounds",
-    "The run as it went: one row per measured round. Delivery is measured on a sample of topics. A round of a timed run "
-    "is a second.",
+    "The run as it went: one row per measured round. Delivery is measured on a sample of topics. A timed "
+    "run has a round per second.",
     (
         Column("round", _int, "round"),
         Column("online", _long, "nodes that are there"),
@@ -279,7 +279,7 @@ MESSAGES = Table(
             _text,
             "SpiderCast: connect, connect-ok, redirect, disconnect, disconnect-ok, leave. OMen: gossip (views), join, "
             "notify (an event to the successors), collect (the shadow set asked, and its answers), connect (new "
-            "links to their ends), neighbours (changed links to the successors), done. Peers: names of the messages",
+            "links to their ends), neighbours (changed links to the successors), done. Timed runs: message kinds",
         ),
         Column("count", _long, "messages since the measured round before"),
         Column("descriptors", _long, "descriptors of nodes (address and topics) that they carried"),
@@ -459,7 +459,11 @@ TOPIC_GRAPHS = Table(
 
 WORKLOAD_TABLES = (NODES, TOPICS, SUBSCRIPTIONS, CHURN, LATENCY, REJECTED)
 PROFILE_TABLES = (DEGREE_STATISTICS, DEGREE_CCDF, INTEREST_COVERAGE, INTEREST_OVERLAP)
-SIMULATION_TABLES = (EVENTS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS, MESSAGES, REPAIRS, DRAWN_NODES, DRAWN_LINKS)
+TIMED_TABLES = (DELIVERIES, PEERS, PLACES)  # empty in runs by rounds
+SIMULATION_TABLES = (
+    *(EVENTS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS, MESSAGES, REPAIRS, DRAWN_NODES, DRAWN_LINKS),
+    *TIMED_TABLES,
+)
 EXPERIMENT_TABLES = (RUNS, METRICS, SERIES, DISTRIBUTIONS, PROGRESS)
 ALL_TABLES = {
     "Workload (`grapevine workload ingest | sample | generate`)": WORKLOAD_TABLES,

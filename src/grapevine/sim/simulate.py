@@ -20,12 +20,14 @@ from grapevine.metrics.traffic import node_overhead, share_above, summarise_even
 from grapevine.model import tables
 from grapevine.model.config import Config, check_seed, parameter
 from grapevine.model.errors import UsageError
-from grapevine.model.workload import Workload
+from grapevine.model.workload import Latency, Workload
 from grapevine.sim.churn import Schedule
+from grapevine.sim.clock import ClockConfig
+from grapevine.sim.peers import simulate_peers
 from grapevine.sim.result import Simulation
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.snapshot import draw_topic, links_of
-from grapevine.systems import SYSTEMS, System
+from grapevine.systems import PEER_SYSTEMS, PeerSystem, System, all_systems
 from grapevine.systems.base import Sent
 
 Progress = Callable[[dict[str, Any]], None]
@@ -65,11 +67,12 @@ class RunConfig(Config):
     )
 
 
-def system_named(name: str) -> type[System]:
+def system_named(name: str) -> type[System] | type[PeerSystem[Any]]:
     """The system class of this name."""
-    if name not in SYSTEMS:
-        raise UsageError(f"system {name!r}: choose one of {', '.join(SYSTEMS)}")
-    return SYSTEMS[name]
+    known = all_systems()
+    if name not in known:
+        raise UsageError(f"system {name!r}: choose one of {', '.join(known)}")
+    return known[name]
 
 
 def make_config(system: str, parameters: dict[str, Any]) -> Config:
@@ -101,6 +104,8 @@ def simulate(
     threads: int | None = None,
     schedule: Schedule | None = None,
     run: RunConfig | None = None,
+    clock: ClockConfig | None = None,
+    latency: Latency | None = None,
     progress: Progress | None = None,
     rounds: int | None = None,
     **parameters: Any,
@@ -108,7 +113,8 @@ def simulate(
     """Run a system on a workload and measure it.
 
     `parameters` are the system's (`grapevine systems vitis` lists them). The result depends on workload, parameters,
-    schedule and seed, not on `threads` (default: all cores). `rounds` overrides the run's.
+    schedule and seed, not on `threads` (default: all cores). `rounds` overrides the run's. Systems of peers (Rappel)
+    run in virtual time, as `clock` says, with one second per round of the schedule; `latency` is the recorded one.
     """
     from grapevine import __version__
 
@@ -117,6 +123,14 @@ def simulate(
     run = dataclasses.replace(run, rounds=rounds) if rounds is not None else run
     check_seed(seed)
     check_fit(workload, config)
+    if system in PEER_SYSTEMS:
+        return simulate_peers(
+            *(system, workload, config, clock or ClockConfig()),
+            seed=seed,
+            schedule=schedule,
+            recorded=latency,
+            progress=progress,
+        )
     began, cpu = time.perf_counter(), time.process_time()
     engine = Rounds(
         system,
@@ -160,6 +174,7 @@ def simulate(
         tables.ROUNDS.name: pa.Table.from_pylist(samples, schema=tables.ROUNDS.schema),
         tables.MESSAGES.name: pa.Table.from_pylist(letters, schema=tables.MESSAGES.schema),
         tables.REPAIRS.name: pa.Table.from_pylist(engine.system.repairs(), schema=tables.REPAIRS.schema),
+        **{table.name: table.schema.empty_table() for table in tables.TIMED_TABLES},
     }
     similar = mean_top_intersection(workload, run.intersection_nodes) if run.intersection_nodes else None
     summary = _summarise(engine, found) | {

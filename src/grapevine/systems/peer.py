@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -111,6 +111,16 @@ class World:
     seed: int
 
 
+class Place(NamedTuple):
+    """A peer's place in the tree of a topic."""
+
+    topic: int
+    parent: Address | None
+    height: int
+    children: int
+    rejoins: int = 0
+
+
 PeerType = TypeVar("PeerType", bound=Peer)
 
 
@@ -121,12 +131,13 @@ class PeerSystem(ABC, Generic[PeerType]):
     paper: ClassVar[str]
     summary: ClassVar[str]
     config_type: ClassVar[type[Config]]
+    has_friends: ClassVar[bool] = False  # whether some neighbours are `friend`s, to be measured by what they cover
 
     def __init__(self, config: Any, world: World) -> None:
         self.config, self.world = config, world
 
-    @property
-    def servers(self) -> int:
+    @classmethod
+    def servers(cls, config: Any) -> int:
         """Nodes of the infrastructure, that are there before the others; they are numbered after them."""
         return 0
 
@@ -139,16 +150,20 @@ class PeerSystem(ABC, Generic[PeerType]):
         """A new session of the node; `before` is its last one, of which it may remember what a disk would keep."""
 
     @abstractmethod
-    def parent(self, peer: PeerType, topic: int) -> Address | None:
-        """From whom the peer gets the topic's events now."""
-
-    @abstractmethod
     def neighbours(self, peer: PeerType) -> dict[Address, list[str]]:
         """Whom the peer keeps in touch with, and in which roles."""
 
-    def findings(self, peer: PeerType) -> dict[str, float]:
-        """Numbers about one peer for the `peers` table."""
-        return {}
+    def places(self, peer: PeerType) -> list[Place]:
+        """Its places in trees, a row of the `places` table each."""
+        return []
+
+    def position(self, peer: PeerType) -> tuple[float, ...] | None:
+        """Its network coordinates in ms; None where the system has none."""
+        return None
+
+    def restart_counts(self, peer: PeerType) -> None:
+        """The measurement begins: forget what was counted for it."""
+        return
 
 
 PEER_SYSTEMS: dict[str, type[PeerSystem[Any]]] = {}

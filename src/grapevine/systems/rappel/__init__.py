@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from random import Random
 
-from grapevine.systems.peer import Address, PeerSystem, World, register_peers
+from grapevine.systems.peer import Address, PeerSystem, Place, World, register_peers
 from grapevine.systems.rappel.config import RappelConfig
 from grapevine.systems.rappel.peer import Memory, RappelPeer
 from grapevine.systems.rappel.position import Landmark
@@ -30,6 +30,7 @@ class Rappel(PeerSystem[RappelPeer]):
     name, paper = "rappel", "Patel et al., Computer Networks 2009"
     summary = "friends by interest and distance; one tree of subscribers per feed"
     config_type = RappelConfig
+    has_friends = True
 
     def __init__(self, config: RappelConfig, world: World) -> None:
         super().__init__(config, world)
@@ -39,9 +40,9 @@ class Rappel(PeerSystem[RappelPeer]):
         first = world.workload.node_count
         self._landmarks = list(range(first, first + config.landmarks))
 
-    @property
-    def servers(self) -> int:
-        return len(self._landmarks)
+    @classmethod
+    def servers(cls, config: RappelConfig) -> int:
+        return config.landmarks
 
     def server(self, number: int) -> Landmark:
         me = self._landmarks[number]
@@ -62,12 +63,21 @@ class Rappel(PeerSystem[RappelPeer]):
             memory=memory,
         )
 
-    def parent(self, peer: RappelPeer, topic: int) -> Address | None:
-        feed = peer.trees.feeds.get(topic)
-        return feed.parent.node if feed is not None and feed.parent is not None else None
-
     def neighbours(self, peer: RappelPeer) -> dict[Address, list[str]]:
         return peer.neighbours()
+
+    def places(self, peer: RappelPeer) -> list[Place]:
+        return [
+            Place(topic, feed.parent.node if feed.parent else None, feed.height, len(feed.children), feed.rejoins)
+            for topic, feed in peer.trees.feeds.items()
+        ]
+
+    def position(self, peer: RappelPeer) -> tuple[float, ...] | None:
+        return peer.position or None
+
+    def restart_counts(self, peer: RappelPeer) -> None:
+        for feed in peer.trees.feeds.values():
+            feed.rejoins = 0
 
 
 register_peers(Rappel)

@@ -1,0 +1,252 @@
+"""From a run in virtual time to the common tables: what the overlay looked like at its end, and headline numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from grapevine.metrics.similarity import share_covered
+from grapevine.metrics.traffic import node_overhead, share_above, summarise_events
+from grapevine.model import tables
+from grapevine.systems.peer import Address, Place
+
+if TYPE_CHECKING:
+    from grapevine.sim.peers import PeerRun
+
+_OWN_LINKS = ("friend", "parent")  # roles that a node chose itself; fans and children are the same links from behind
+
+
+def round_row(run: PeerRun, before: list[dict[str, Any]]) -> dict[str, Any]:
+    """A row of the `rounds` table: how things are now. What became of events is filled in at the end."""
+    degrees = [len(run.system.neighbours(run.engine.peers[node])) for node in _online(run)]
+    return {
+        "round": int(run.engine.now),
+        "online": len(degrees),
+        "joined": run.joined - sum(row["joined"] for row in before),
+        "left": run.left - sum(row["left"] for row in before),
+        "degree": float(np.mean(degrees)) if degrees else None,
+        "degree_max": max(degrees, default=0),
+    }
+
+
+def final_tables(run: PeerRun, rows: list[dict[str, Any]]) -> dict[str, pa.Table]:
+    """All tables but the messages."""
+    events, deliveries = run.recorder.event_columns(), run.recorder.deliveries()
+    places = {node: run.system.places(run.engine.peers[node]) for node in _online(run)}
+    return {
+        tables.EVENTS.name: _table(tables.EVENTS, events),
+        tables.DELIVERIES.name: _table(tables.DELIVERIES, deliveries),
+        tables.NODE_LOAD.name: _node_load(run),
+        tables.PEERS.name: pa.Table.from_pylist(list(_peers(run)), schema=tables.PEERS.schema),
+        tables.PLACES.name: pa.Table.from_pylist(list(_places(places)), schema=tables.PLACES.schema),
+        tables.TOPIC_OVERLAY.name: pa.Table.from_pylist(
+            [_topic_row(run, topic, places) for topic in range(run.workload.topic_count)],
+            schema=tables.TOPIC_OVERLAY.schema,
+        ),
+        tables.LINKS.name: pa.Table.from_pylist(list(_links(run)), schema=tables.LINKS.schema),
+        tables.ROUNDS.name: pa.Table.from_pylist(
+            [row | _on_the_way(events, deliveries, rows, i) for i, row in enumerate(rows)],
+            schema=tables.ROUNDS.schema,
+        ),
+        tables.REPAIRS.name: tables.REPAIRS.schema.empty_table(),
+        **_drawn(run, places),
+    }
+
+
+def summarise(run: PeerRun, found: dict[str, pa.Table]) -> dict[str, float | None]:
+    """Headline numbers."""
+    events = {name: found["events"][name].to_numpy() for name in tables.EVENTS.column_names}
+    nodes, peers, topics = found["node_load"], found["peers"], found["topic_overlay"]
+    degree = nodes["degree"].to_numpy()[nodes["online"].to_numpy()]
+    delay = found["deliveries"]["delay_ms"].to_numpy()
+    clusters = topics["clusters"].to_numpy()[topics["subscribers"].to_numpy() > 0]
+    spent = peers["online_s"].to_numpy()
+    sent = peers["messages_in"].to_numpy() + peers["messages_out"].to_numpy()
+    rates = sent[spent > 0] / spent[spent > 0]
+    return summarise_events(events) | {
+        "delay_ms": _quantile(delay, 0.5),
+        "delay_ms_p95": _quantile(delay, 0.95),
+        "stretch": _quantile(_stretch(found["deliveries"]), 0.5),
+        "stretch_p95": _quantile(_stretch(found["deliveries"]), 0.95),
+        "messages_per_s": _quantile(rates, 0.5),
+        "nodes_over_20_percent": share_above(nodes["overhead"].to_numpy(zero_copy_only=False), 0.2),
+        "degree": float(degree.mean()) if len(degree) else None,
+        "degree_max": float(degree.max(initial=0)),
+        "clusters_per_topic": float(clusters.mean()) if len(clusters) else None,
+        "connected_topics": float((clusters == 1).mean()) if len(clusters) else None,
+        "messages": float(sum(run.engine.counts.values())),
+        "best_friends_cover": share_covered(run.workload, run.clock.best_friends) if run.clock.best_friends else None,
+        **dict.fromkeys(("gateways_per_topic", "ring", "lookup_hops", "utility")),
+    }
+
+
+def _online(run: PeerRun) -> list[Address]:
+    return sorted(node for node in run.engine.peers if node < run.workload.node_count)
+
+
+def _quantile(values: NDArray[Any], share: float) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(np.quantile(known, share)) if len(known) else None
+
+
+def _stretch(deliveries: pa.Table) -> NDArray[np.float64]:
+    """The way in coordinates over the direct distance; NaN where there are no coordinates, or no distance."""
+    way = deliveries["path_ms"].to_numpy(zero_copy_only=False)
+    return _ratio(way, deliveries["coordinate_ms"].to_numpy(zero_copy_only=False))
+
+
+def _ratio(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(a / np.where(b > 0, b, np.nan), np.float64)
+
+
+def _table(table: tables.Table, columns: dict[str, NDArray[Any]]) -> pa.Table:
+    arrays = [pa.array(columns[column.name], from_pandas=column.nullable) for column in table.columns]
+    return pa.table(arrays, names=table.column_names).cast(table.schema)
+
+
+def _on_the_way(
+    events: dict[str, NDArray[Any]], deliveries: dict[str, NDArray[Any]], rows: list[dict[str, Any]], i: int
+) -> dict[str, Any]:
+    """What became of the events that were published between two rows."""
+    first = rows[i - 1]["round"] if i else 0
+    among = (events["round"] >= first) & (events["round"] < rows[i]["round"])
+    empty: dict[str, Any] = dict.fromkeys(("ring", "utility", "connected_topics", "diameter"))
+    if not among.any():
+        return empty
+    summary = summarise_events({name: values[among] for name, values in events.items()})
+    chosen = among[deliveries["event"]]
+    delay = deliveries["delay_ms"][chosen]
+    stretch = _ratio(deliveries["path_ms"][chosen], deliveries["coordinate_ms"][chosen])
+    return empty | {
+        **{name: summary[name] for name in ("hit_ratio", "overhead", "hops")},
+        "delay_ms_p50": _quantile(delay, 0.5),
+        "delay_ms_p95": _quantile(delay, 0.95),
+        "stretch_p50": _quantile(stretch, 0.5),
+        "stretch_p95": _quantile(stretch, 0.95),
+    }
+
+
+def _node_load(run: PeerRun) -> pa.Table:
+    count = run.workload.node_count
+    load = {
+        name: np.array([counts[node] for node in range(count)], np.float64)
+        for name, counts in run.recorder.load.items()
+    }
+    online = set(_online(run))
+    degrees = [len(run.system.neighbours(run.engine.peers[node])) if node in online else 0 for node in range(count)]
+    nothing = np.full(count, np.nan)
+    return _table(
+        tables.NODE_LOAD,
+        {
+            "node": np.arange(count, dtype=np.int32),
+            "online": np.array([node in online for node in range(count)]),
+            "degree": np.array(degrees),
+            **load,
+            "overhead": node_overhead(load["wanted"], load["duplicate"], load["unwanted"]),
+            **dict.fromkeys(("view", "backups", "backup_of"), nothing),
+        },
+    )
+
+
+def _peers(run: PeerRun) -> Iterable[dict[str, Any]]:
+    engine, workload, system = run.engine, run.workload, run.system
+    online = set(_online(run))
+    for node in sorted(online | set(run.online_s)):
+        roles = system.neighbours(engine.peers[node]) if node in online else {}
+        topics = set(workload.topics_of(node).tolist())
+        friends = [other for other, kinds in roles.items() if "friend" in kinds]
+        told = [[kind for kind in kinds if kind != "fan"] for kinds in roles.values()]
+        has_friends = system.has_friends and node in online
+        received = sum(counts[node] for counts in run.recorder.load.values())
+        here = engine.now - max(run.since[node], run.counted_from) if node in run.since else 0.0
+        yield {
+            "node": node,
+            "online": node in online,
+            "online_s": run.online_s[node] + here,
+            "subscriptions": len(topics),
+            "covered": _covered(run, topics, friends) if has_friends else None,
+            "friends": len(friends) if has_friends else None,
+            "fans": sum("fan" in kinds for kinds in roles.values()) if has_friends else None,
+            "neighbours": sum(bool(kinds) for kinds in told),
+            "roles": sum(len(kinds) for kinds in told),
+            "messages_in": engine.got[node],
+            "messages_out": engine.sent[node],
+            "events_in": received,
+            "events_out": engine.events_sent[node],
+        }
+
+
+def _covered(run: PeerRun, topics: set[int], friends: list[Address]) -> int:
+    """Topics that at least one friend subscribes to; a truth that Bloom filters only approach."""
+    return len(topics.intersection(*[set().union(*(run.workload.topics_of(f).tolist() for f in friends))]))
+
+
+def _places(places: dict[Address, list[Place]]) -> Iterable[dict[str, Any]]:
+    for node, found in places.items():
+        for place in found:
+            yield {"node": node} | place._asdict()
+
+
+def _links(run: PeerRun) -> Iterable[dict[str, Any]]:
+    for node in _online(run):
+        for other, kinds in sorted(run.system.neighbours(run.engine.peers[node]).items()):
+            for kind in _OWN_LINKS:
+                if kind in kinds:
+                    yield {"source": node, "target": other, "kind": kind}
+
+
+def _topic_row(run: PeerRun, topic: int, places: dict[Address, list[Place]]) -> dict[str, Any]:
+    """The topic's tree as a graph of those who are in it, the publisher and relays included."""
+    parent = {node: place.parent for node, found in places.items() for place in found if place.topic == topic}
+    wanted = [node for node in parent if node in run.interested[topic]]
+    waiting = [node for node in run.interested[topic] if node in places and node not in parent]  # not in the tree
+    edges = [(node, up) for node, up in parent.items() if up is not None and up in parent]
+    count = run.workload.node_count
+    nodes = np.array(edges, np.int64).reshape(-1, 2).T
+    _, label = connected_components(coo_array((np.ones(len(edges)), (nodes[0], nodes[1])), shape=(count, count)), False)
+    sizes = np.bincount(label[wanted])[np.unique(label[wanted])] if wanted else np.empty(0, np.int64)
+    return {
+        "topic": topic,
+        "subscribers": len(wanted) + len(waiting),
+        "clusters": len(sizes) + len(waiting),
+        "largest_cluster": int(sizes.max(initial=min(len(waiting), 1))),
+        "gateways": 0,
+        "diameter": None,
+    }
+
+
+def _drawn(run: PeerRun, places: dict[Address, list[Place]]) -> dict[str, pa.Table]:
+    """The tree of the topic with most subscribers among the first hundred."""
+    topic = int(np.argmax(run.workload.topic_nodes.sizes()[:100]))
+    parent = {node: place.parent for node, found in places.items() for place in found if place.topic == topic}
+    nodes = [
+        {
+            "topic": topic,
+            "node": node,
+            "role": _role(run, node, topic),
+            "cluster": 0 if node in run.interested[topic] else None,
+            "position": float(run.workload.node_ids[node]) / 2.0**64,
+        }
+        for node in sorted(parent)
+    ]
+    links = [
+        {"topic": topic, "source": up, "target": node, "kind": "cluster"}
+        for node, up in sorted(parent.items())
+        if up is not None and up in parent
+    ]
+    return {
+        tables.DRAWN_NODES.name: pa.Table.from_pylist(nodes, schema=tables.DRAWN_NODES.schema),
+        tables.DRAWN_LINKS.name: pa.Table.from_pylist(links, schema=tables.DRAWN_LINKS.schema),
+    }
+
+
+def _role(run: PeerRun, node: Address, topic: int) -> str:
+    if node == run.publishers[topic]:
+        return "rendezvous"
+    return "subscriber" if node in run.interested[topic] else "relay"
