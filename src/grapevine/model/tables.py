@@ -347,7 +347,7 @@ PLACES = Table(
         Column("topic", _int, "topic"),
         Column("node", _int, "node"),
         Column("parent", _int, "from whom events come; empty: the root, or somebody who looks for a parent", True),
-        Column("height", _int, "steps to the root, as far as the node knows"),
+        Column("height", _int, "steps to the root, as far as the node knows", True),
         Column("children", _long, "to whom they go"),
         Column("rejoins", _long, "periodic rejoins that began at it since the measurement began"),
     ),

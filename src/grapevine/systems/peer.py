@@ -116,7 +116,7 @@ class Place(NamedTuple):
 
     topic: int
     parent: Address | None
-    height: int
+    height: int | None  # steps to the root, where a peer knows
     children: int
     rejoins: int = 0
 
