@@ -10,6 +10,8 @@ import pytest
 
 from grapevine import Simulation
 from grapevine.cli.simulate import parse_settings
+from grapevine.systems.opt import OptConfig
+from grapevine.systems.vitis import VitisConfig
 from grapevine.kernels.csr import row_numbers
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
@@ -95,14 +97,14 @@ def test_mistakes_get_one_line(folder: Path) -> None:
 
 
 def test_settings_are_read_by_the_type_of_their_parameter() -> None:
-    assert parse_settings("vitis", ["table_size=20", "max_age=5"]) == {"table_size": 20, "max_age": 5}
-    assert parse_settings("opt", ["table_size=none"]) == {"table_size": None}
+    assert parse_settings("vitis", VitisConfig, ["table_size=20", "max_age=5"]) == {"table_size": 20, "max_age": 5}
+    assert parse_settings("opt", OptConfig, ["table_size=none"]) == {"table_size": None}
     with pytest.raises(UsageError, match="vitis has no parameter size; it has sample_size, max_age, table_size"):
-        parse_settings("vitis", ["size=20"])
+        parse_settings("vitis", VitisConfig, ["size=20"])
     with pytest.raises(UsageError, match="--set table_size=many: 'many' is not a valid int"):
-        parse_settings("vitis", ["table_size=many"])
+        parse_settings("vitis", VitisConfig, ["table_size=many"])
     with pytest.raises(UsageError, match="write it as key=value"):
-        parse_settings("vitis", ["table_size"])
+        parse_settings("vitis", VitisConfig, ["table_size"])
 
 
 def test_systems_explain_themselves() -> None:

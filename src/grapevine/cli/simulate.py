@@ -14,20 +14,24 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grapevine.cli.console import ForceOption, JsonOption, OutOption, SeedOption, err, out, print_json, shown, table
 from grapevine.cli.from_config import add_config_command, option
-from grapevine.model.config import field_types
+from grapevine.model.config import Config, field_types
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.workload import Workload, load_churn
 from grapevine.sim.churn import REJOINS, Schedule, flash_crowd, from_sessions, mass_failure, share_at
+from grapevine.sim.clock import ClockConfig
 from grapevine.sim.result import KIND, Simulation, export_links
 from grapevine.sim.simulate import RunConfig, simulate, system_named
-from grapevine.systems import SYSTEMS
+from grapevine.systems import PEER_SYSTEMS, all_systems
 
 HEADLINE = {
     "hit_ratio": "hit ratio",
     "overhead": "overhead",
     "hops": "hops, mean",
     "hops_p99": "hops, p99",
+    "delay_ms": "delay, median, ms",
+    "delay_ms_p95": "delay, p95, ms",
+    "stretch": "stretch, median",
     "notifications_per_event": "notifications an event",
     "duplicates_per_event": "  duplicates",
     "relays_per_event": "relays an event",
@@ -39,26 +43,42 @@ HEADLINE = {
     "gateways_per_topic": "gateways a topic",
     "ring": "ring correctness",
     "lookup_hops": "hops of a lookup",
+    "messages_per_s": "messages a second and node, median",
     "wall_s": "wall, s",
     "cpu_s": "CPU, s",
 }
 PERCENT = {"hit_ratio", "overhead", "nodes_over_20_percent", "connected_topics", "ring"}
 
 
-def parse_settings(system: str, settings: list[str]) -> dict[str, Any]:
-    """`key=value` texts as parameters of the system; `none` stands for no value."""
-    types, found = field_types(system_named(system).config_type), {}
+def parse_settings(owner: str, config: type[Config], settings: list[str], *, flag: str = "--set") -> dict[str, Any]:
+    """`key=value` texts as parameters of a configuration; `none` stands for no value."""
+    types, found = field_types(config), {}
     for text in settings:
         key, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(f"--set {text}: write it as key=value; {system} has {', '.join(types)}")
+            raise UsageError(f"{flag} {text}: write it as key=value; {owner} has {', '.join(types)}")
         if key not in types:
-            raise UsageError(f"{system} has no parameter {key}; it has {', '.join(types)}")
+            raise UsageError(f"{owner} has no parameter {key}; it has {', '.join(types)}")
         try:
             found[key] = None if value.lower() == "none" else _parse(types[key], value)
         except ValueError:
-            raise UsageError(f"--set {text}: {value!r} is not a valid {types[key].__name__}") from None
+            raise UsageError(f"{flag} {text}: {value!r} is not a valid {types[key].__name__}") from None
     return found
+
+
+def _clock(system: str, run: RunConfig, settings: list[str], latency_from: Path | None) -> ClockConfig | None:
+    """How a system of peers runs; None for systems that run by rounds. What would be ignored is refused."""
+    if system not in PEER_SYSTEMS:
+        if settings or latency_from:
+            names = ", ".join(PEER_SYSTEMS)
+            raise UsageError(f"--clock, --latency-from: {system} runs by rounds; they are for {names}")
+        return None
+    if run != RunConfig():
+        given = [name for name, value in run.as_dict().items() if value != RunConfig().as_dict()[name]]
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError(f"{options}: {system} runs in virtual time; say how with --clock, e.g. --clock hours=2")
+    chosen = parse_settings("the clock", ClockConfig, settings, flag="--clock")
+    return ClockConfig(**({"latency": "recorded"} if latency_from else {}) | chosen)
 
 
 def _parse(kind: type, text: str) -> Any:
@@ -160,18 +180,31 @@ def _run_simulate(
     workload: Path,
     out_: Path,
     set_: list[str] | None,
+    clock: list[str] | None,
+    latency_from: Path | None,
     seed: int,
     threads: int | None,
     force: bool,
     json: bool,
     **churn: Any,
 ) -> None:
-    parameters = parse_settings(system, set_ or [])
-    loaded = Workload.load(workload)
+    parameters = parse_settings(system, system_named(system).config_type, set_ or [])
+    timed = _clock(system, run, clock or [], latency_from)
+    loaded = Workload.load(workload, latency=latency_from)
     schedule = _schedule(loaded, seed=seed, **churn)
-    with new_folder(out_, kind=KIND, force=force) as partial, live_progress(run.rounds, quiet=json) as progress:
+    rounds = int(timed.end_s) if timed else run.rounds
+    with new_folder(out_, kind=KIND, force=force) as partial, live_progress(rounds, quiet=json) as progress:
         done = simulate(
-            system, loaded, seed=seed, threads=threads, schedule=schedule, run=run, progress=progress, **parameters
+            system,
+            loaded,
+            seed=seed,
+            threads=threads,
+            schedule=schedule,
+            run=run,
+            clock=timed,
+            latency=loaded.latency,
+            progress=progress,
+            **parameters,
         )
         done.write(partial)
     if json:
@@ -185,7 +218,7 @@ def systems(
     json: JsonOption = False,
 ) -> None:
     """Say which systems there are; with a name, every parameter, its default and where it comes from."""
-    chosen = [system_named(name)] if name else list(SYSTEMS.values())
+    chosen = [system_named(name)] if name else list(all_systems().values())
     if json:
         print_json([_describe_system(system) for system in chosen])
         return
@@ -194,21 +227,32 @@ def systems(
             f"[bold]{system.name}[/]  {escape(system.summary)}\n  [dim]{escape(system.paper)}[/]", highlight=False
         )
         if name:
-            made = table("", "parameter", "default", "meaning", "source")
-            for column in made.columns:
-                column.justify = "left"
-            for field in dataclasses.fields(system.config_type):
-                meta = field.metadata
-                made.add_row(field.name, str(field.default).lower(), escape(meta["help"]), escape(meta["source"]))
-            out.print(made)
+            _print_parameters("", system.config_type)
+            if name in PEER_SYSTEMS:
+                _print_parameters("the clock that it runs by (--clock KEY=VALUE)", ClockConfig)
+
+
+def _print_parameters(title: str, config: type[Config]) -> None:
+    made = table(title, "parameter", "default", "meaning", "source")
+    for column in made.columns:
+        column.justify = "left"
+    for field in dataclasses.fields(config):
+        meta = field.metadata
+        made.add_row(field.name, str(field.default).lower(), escape(meta["help"]), escape(meta["source"]))
+    out.print(made)
 
 
 def _describe_system(system: Any) -> dict[str, Any]:
-    parameters = [
+    described = {"name": system.name, "summary": system.summary, "paper": system.paper}
+    described["parameters"] = _parameters(system.config_type)
+    return described | ({"clock": _parameters(ClockConfig)} if system.name in PEER_SYSTEMS else {})
+
+
+def _parameters(config: type[Config]) -> list[dict[str, Any]]:
+    return [
         {"name": field.name, "default": field.default, **{k: v for k, v in field.metadata.items() if v is not None}}
-        for field in dataclasses.fields(system.config_type)
+        for field in dataclasses.fields(config)
     ]
-    return {"name": system.name, "summary": system.summary, "paper": system.paper, "parameters": parameters}
 
 
 def export(
@@ -225,18 +269,32 @@ def export(
 _SIMULATE_HELP = """Run a system on a workload, and measure what delivery costs.
 
 [bold]--set[/] gives the system's own parameters, e.g. --set table_size=20; [bold]grapevine systems NAME[/] lists them.
+Systems of peers (rappel, scribe) run in virtual time: [bold]--clock[/] says how long and on which latencies.
 Prints the headline numbers, and writes the tables events, node_load, topic_overlay, links and rounds."""
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     first = [
-        option("system", Annotated[str, typer.Argument(metavar="SYSTEM", help=f"One of {', '.join(SYSTEMS)}.")]),
+        option("system", Annotated[str, typer.Argument(metavar="SYSTEM", help=f"One of {', '.join(all_systems())}.")]),
         option("workload", Annotated[Path, typer.Option("--workload", "-w", metavar="DIR", help="The workload.")]),
         option("out_", OutOption),
         option(
             "set_",
             Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter; repeatable.")],
+            None,
+        ),
+        option(
+            "clock",
+            Annotated[
+                list[str] | None,
+                typer.Option("--clock", metavar="KEY=VALUE", help="How peers run in virtual time, e.g. hours=2."),
+            ],
+            None,
+        ),
+        option(
+            "latency_from",
+            Annotated[Path | None, typer.Option(metavar="DIR", help="Latencies of this workload, for peers.")],
             None,
         ),
     ]

@@ -4,8 +4,12 @@
     claims = ["V6"]
     seeds = [1, 2, 3]
 
-    [run]
+    [run]                          # of systems that run by rounds
     rounds = 160
+
+    [clock]                        # of systems of peers, in virtual time
+    hours = 4
+    recorded = ["planetlab-latency/PlanetLabData_01.tsv.gz"]    # below the folder of traces; a file per time slice
 
     [[workloads]]
     name = "high"
@@ -28,17 +32,18 @@ import dataclasses
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from grapevine.experiment.lines import Path as Key
 from grapevine.experiment.lines import key_lines, nearest_line
 from grapevine.model.config import Config, field_mistake, field_types
 from grapevine.model.errors import UsageError
 from grapevine.sim.churn import share_at
+from grapevine.sim.clock import ClockConfig
 from grapevine.sim.simulate import RunConfig
 from grapevine.synthetic import MODELS
 from grapevine.synthetic.base import ChurnModel
-from grapevine.systems import SYSTEMS
+from grapevine.systems import all_systems
 
 PLOT_KINDS = "series", "distribution", "progress"
 PLAYING_KEYS = {
@@ -51,15 +56,30 @@ PLAYING_KEYS = {
     "events_at_once",
     "first_round",
 }  # how sessions become rounds
-_TRACE_KEYS = {"name", "trace", "path", "users", "churn"}
-_TOP = {"title", "paper", "figure", "claims", "notes", "seeds", "run", "workloads", "systems", "plots", "quick"}
+SAMPLE_KEYS = {"seed_topics", "publishers"}  # of the sample by subscribers (Rappel §6.1.2)
+_TRACE_KEYS = {"name", "trace", "path", "users", "churn", *SAMPLE_KEYS}
+_TOP = {
+    "title",
+    "paper",
+    "figure",
+    "claims",
+    "notes",
+    "seeds",
+    "run",
+    "clock",
+    "workloads",
+    "systems",
+    "plots",
+    "quick",
+}
 _PLOT_KEYS = {"title", "kind", "x", "y", "quantity", "x_label", "y_label", "percent", "log_x", "log_y", "claimed"}
-_QUICK_KEYS = {"nodes", "users", "rounds", "seeds"}
+_QUICK_KEYS = {"nodes", "users", "rounds", "seeds", "hours", "seed_topics"}
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadEntry:
-    """A workload of an experiment: a model with parameters (lists are a grid), or a real trace, cut to `users`."""
+    """A workload of an experiment: a model with parameters (lists are a grid), or a real trace, cut to `users` or, when
+    it has parameters, to the subscribers of random topics."""
 
     name: str
     model: str | None = None
@@ -88,6 +108,8 @@ class Experiment:
     workloads: tuple[WorkloadEntry, ...]
     systems: tuple[SystemEntry, ...]
     run: RunConfig
+    clock: ClockConfig
+    recorded: tuple[str, ...] = ()  # latency matrices
     seeds: tuple[int, ...] = (1,)
     paper: str = ""
     figure: str = ""
@@ -102,7 +124,7 @@ class Experiment:
 
 
 def read_experiment(path: Path, *, quick: bool = False) -> Experiment:
-    """The experiment of a file; `quick` replaces what its [quick] table says (nodes, users, rounds, seeds)."""
+    """The experiment of a file; `quick` replaces what its [quick] table says (nodes, users, rounds …)."""
     try:
         text = path.read_text()
         content = tomllib.loads(text)
@@ -118,6 +140,9 @@ def read_experiment(path: Path, *, quick: bool = False) -> Experiment:
         raise UsageError(f"{path}: {count} mistake{'s' * (count > 1)}\n{listed}")
     assert made is not None
     return made
+
+
+Settings = TypeVar("Settings", RunConfig, ClockConfig)
 
 
 class _Checker:
@@ -146,13 +171,14 @@ class _Checker:
         made_workloads = [self.workload(("workloads", i), entry, replaced) for i, entry in enumerate(workloads)]
         names = [entry.name for entry in made_workloads if entry]
         made_systems = [self.system(("systems", i), entry, names) for i, entry in enumerate(systems)]
-        run = self.run(content.get("run", {}), replaced)
+        run = self.settings("run", RunConfig, content.get("run", {}), replaced, "rounds")
+        clock, recorded = self.clock(content.get("clock", {}), replaced)
         seeds = replaced.get("seeds", content.get("seeds", [1]))
         if not (isinstance(seeds, list) and seeds and all(type(seed) is int and seed >= 0 for seed in seeds)):
             self.note(("seeds",), "needs a list of whole numbers of 0 or more")
         for i, plot in enumerate(content.get("plots", [])):
             self.plot(("plots", i), plot)
-        if self.mistakes or run is None:
+        if self.mistakes or run is None or clock is None:
             return None
         return Experiment(
             name=name,
@@ -160,6 +186,8 @@ class _Checker:
             workloads=tuple(entry for entry in made_workloads if entry),
             systems=tuple(entry for entry in made_systems if entry),
             run=run,
+            clock=clock,
+            recorded=recorded,
             seeds=tuple(seeds),
             paper=content.get("paper", ""),
             figure=content.get("figure", ""),
@@ -190,7 +218,13 @@ class _Checker:
                 self.note((*where, "path"), "a trace needs the path of its file below the folder of traces")
             users = entry.get("users")
             cut = replaced.get("users", users) if users is not None else None
-            return WorkloadEntry(name, trace=entry["trace"], path=entry.get("path"), users=cut, churn=churn)
+            chosen = {key: entry[key] for key in SAMPLE_KEYS if key in entry}
+            if users is not None and chosen:
+                self.note(where, "give users, or seed_topics and publishers: one sample")
+            chosen |= {key: replaced[key] for key in SAMPLE_KEYS & set(chosen) & set(replaced)}
+            return WorkloadEntry(
+                name, parameters=chosen, trace=entry["trace"], path=entry.get("path"), users=cut, churn=churn
+            )
         model = entry.get("model")
         if model not in MODELS or issubclass(MODELS[model], ChurnModel):
             kinds = [key for key, kind in MODELS.items() if not issubclass(kind, ChurnModel)]
@@ -225,14 +259,15 @@ class _Checker:
 
     def system(self, where: Key, entry: dict[str, Any], names: list[str]) -> SystemEntry | None:
         system = entry.get("system")
-        if system not in SYSTEMS:
-            self.note((*where, "system"), f"{system!r}: choose one of {', '.join(SYSTEMS)}")
+        known = all_systems()
+        if system not in known:
+            self.note((*where, "system"), f"{system!r}: choose one of {', '.join(known)}")
             return None
         on = entry.get("workloads", names)
         for missing in [name for name in on if name not in names]:
             self.note((*where, "workloads"), f"{missing!r}: the workloads here are {', '.join(names) or 'none'}")
         parameters = {key: value for key, value in entry.items() if key not in ("system", "workloads")}
-        self.check_config(where, SYSTEMS[system].config_type, parameters)
+        self.check_config(where, known[system].config_type, parameters)
         return SystemEntry(system, tuple(on), parameters)
 
     def check_config(self, where: Key, kind: type[Config], parameters: dict[str, Any]) -> None:
@@ -249,15 +284,29 @@ class _Checker:
                 if said:
                     self.note((*where, key), said.removeprefix(f"{key}="))
 
-    def run(self, content: dict[str, Any], replaced: dict[str, Any]) -> RunConfig | None:
-        names = {entry.name for entry in dataclasses.fields(RunConfig)}
-        self.known(("run",), content, names)
+    def clock(self, content: dict[str, Any], replaced: dict[str, Any]) -> tuple[ClockConfig | None, tuple[str, ...]]:
+        """The settings of runs in virtual time, and the latency matrices that they use."""
+        recorded = content.get("recorded", [])
+        if not (isinstance(recorded, list) and all(isinstance(path, str) for path in recorded)):
+            self.note(("clock", "recorded"), "needs a list of files below the folder of traces")
+            recorded = []
+        content = {key: value for key, value in content.items() if key != "recorded"}
+        if content.get("latency") == "recorded" and not recorded:
+            self.note(("clock", "latency"), "recorded latency needs the files of `recorded`")
+        return self.settings("clock", ClockConfig, content, replaced, "hours"), tuple(recorded)
+
+    def settings(
+        self, table: str, kind: type[Settings], content: dict[str, Any], replaced: dict[str, Any], quick: str
+    ) -> Settings | None:
+        """A table of settings; `quick` names the one that [quick] may replace."""
+        names = {entry.name for entry in dataclasses.fields(kind)}
+        self.known((table,), content, names | ({"recorded"} if table == "clock" else set()))
         settings = {key: value for key, value in content.items() if key in names}
-        settings |= {key: replaced[key] for key in ("rounds",) if key in replaced}
+        settings |= {key: replaced[key] for key in (quick,) if key in replaced}
         try:
-            return RunConfig(**settings)
+            return kind(**settings)
         except (UsageError, TypeError) as error:
-            self.note(("run",), str(error))
+            self.note((table,), str(error))
             return None
 
     def plot(self, where: Key, plot: dict[str, Any]) -> None:

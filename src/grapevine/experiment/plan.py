@@ -14,6 +14,7 @@ from grapevine.experiment.description import Experiment, WorkloadEntry
 from grapevine.model.errors import UsageError
 from grapevine.sim.simulate import make_config
 from grapevine.synthetic import MODELS
+from grapevine.systems import PEER_SYSTEMS
 
 _DECIDING = "kernels", "blocks", "systems", "sim", "metrics", "synthetic"  # folders whose code a result depends on
 
@@ -22,7 +23,7 @@ def _code_version() -> str:
     """The version and a digest of the code that decides results: an edit elsewhere does not make runs stale."""
     package, digest = Path(__file__).resolve().parents[1], hashlib.sha1(usedforsecurity=False)
     for folder in _DECIDING:
-        for source in sorted((package / folder).glob("*.py")):
+        for source in sorted((package / folder).rglob("*.py")):
             digest.update(source.read_bytes())
     return f"{__version__}+{digest.hexdigest()[:8]}"
 
@@ -32,7 +33,7 @@ CODE = _code_version()
 
 @dataclass(frozen=True, slots=True)
 class WorkloadPlan:
-    """One workload to make: a model with its parameters, or a trace. `key` names its folder."""
+    """One workload to make: a model with its parameters, or a trace, whole or a sample. `key` names its folder."""
 
     name: str
     seed: int
@@ -60,11 +61,13 @@ class RunPlan:
     run: dict[str, Any]
     seed: int
     shown: dict[str, Any]  # what the grid set
+    recorded: tuple[str, ...] = ()  # latency matrices of a run in virtual time
 
     @property
     def run_id(self) -> str:
         """A hash of system, configuration, workload, seed and code version: the same run is never done twice."""
-        return _digest([self.system, self.config, self.workload.key, self.churn, self.run, self.seed, CODE])[:16]
+        made_from = [self.system, self.config, self.workload.key, self.churn, self.run, self.seed, CODE]
+        return _digest(made_from + ([self.recorded] if self.recorded else []))[:16]
 
     @property
     def parameters(self) -> str:
@@ -75,6 +78,8 @@ class RunPlan:
     def effort(self) -> float:
         """A guess at its length, for starting long runs first."""
         nodes = self.workload.parameters.get("nodes") or self.workload.users or 10_000
+        if "hours" in self.run:
+            return float(nodes * self.run["hours"] * 1e6)
         return float(nodes * self.run["rounds"] * (10 + (self.config.get("table_size") or 60)))
 
 
@@ -87,14 +92,16 @@ def plan(experiment: Experiment) -> list[RunPlan]:
             made, churns = _workloads(workloads[name], seed), _points(workloads[name].churn or {})
             points = itertools.product(made, churns, _points(entry.parameters))
             for (workload, workload_grid), (churn, churn_grid), (parameters, grid) in points:
+                timed = entry.system in PEER_SYSTEMS
                 run = RunPlan(
                     entry.system,
                     make_config(entry.system, parameters).as_dict(),
                     workload,
                     churn or None,
-                    experiment.run.as_dict(),
+                    (experiment.clock if timed else experiment.run).as_dict(),
                     seed,
                     workload_grid | churn_grid | grid,
+                    experiment.recorded if timed else (),
                 )
                 runs.setdefault(run.run_id, run)
     return sorted(runs.values(), key=lambda run: (-run.effort, run.run_id))
@@ -103,7 +110,7 @@ def plan(experiment: Experiment) -> list[RunPlan]:
 def _workloads(entry: WorkloadEntry, seed: int) -> list[tuple[WorkloadPlan, dict[str, Any]]]:
     if entry.model is None:
         # A trace is what it is; its sample is drawn once, so that seeds differ by the run alone.
-        return [(WorkloadPlan(entry.name, 1, None, {}, entry.trace, entry.path, entry.users), {})]
+        return [(WorkloadPlan(entry.name, 1, None, entry.parameters, entry.trace, entry.path, entry.users), {})]
     made = []
     for parameters, grid in _points(entry.parameters):
         try:

@@ -22,7 +22,10 @@ from grapevine.experiment.plan import RunPlan
 from grapevine.model import tables
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table, write_table
+from grapevine.pipeline.frames import long_form
+from grapevine.pipeline.measure_timed import delivery_metrics, peer_metrics, place_metrics
 from grapevine.pipeline.stage import Stage, spark_schema
+from grapevine.systems import PEER_SYSTEMS
 
 _GROUP = "system", "workload", "parameters"
 _FROM_MANIFEST = (  # what no table holds
@@ -35,6 +38,8 @@ _FROM_MANIFEST = (  # what no table holds
     "lost_events",
     "repair_ms",
     "repair_ms_p95",
+    "best_friends_cover",
+    "messages",
     "wall_s",
     "cpu_s",
 )
@@ -123,6 +128,13 @@ def _measure_finished(
         .union(message_metrics(messages, rounds))
         .union(repair_metrics(_all(stage, out, done, tables.REPAIRS)))
     )
+    timed = [run for run in done if run.system in PEER_SYSTEMS]
+    if timed:
+        metrics = (
+            metrics.union(delivery_metrics(_all(stage, out, timed, tables.DELIVERIES)))
+            .union(peer_metrics(_all(stage, out, timed, tables.PEERS)))
+            .union(place_metrics(_all(stage, out, timed, tables.PLACES)))
+        )
     if stored:
         metrics = metrics.union(spark.createDataFrame(stored, ["run_id", "metric", "value"]))
     rows = {tables.METRICS.name: stage.write(metrics, out, tables.METRICS, "measuring runs")}
@@ -154,19 +166,11 @@ def _ratio(part: Column, whole: Column) -> Column:
     return F.when(whole != 0, part / whole)
 
 
-def _long(frame: DataFrame, *keys: str) -> DataFrame:
-    """One row per key (default: the run) and metric from one column per metric."""
-    keys = keys or ("run_id",)
-    names = [name for name in frame.columns if name not in keys]
-    pairs = F.array(*(F.struct(F.lit(n).alias("metric"), F.col(n).cast("double").alias("value")) for n in names))
-    return frame.select(*keys, F.explode(pairs).alias("pair")).select(*keys, "pair.metric", "pair.value")
-
-
 def traffic_metrics(events: DataFrame) -> DataFrame:
     """Hit ratio, overhead, hops and notifications: `metrics.traffic.summarise_events` in Spark."""
     received = _weighted("wanted") + _weighted("duplicate") + _weighted("unwanted")
     total = F.sum("rate")
-    return _long(
+    return long_form(
         events.groupBy("run_id").agg(
             _ratio(_weighted("reached"), _weighted("subscribers")).alias("hit_ratio"),
             _ratio(_weighted("unwanted"), received).alias("overhead"),
@@ -185,7 +189,7 @@ def node_metrics(nodes: DataFrame) -> DataFrame:
     online = F.col("online")
     counted = nodes.withColumn("count", F.sum(online.cast("long")).over(Window.partitionBy("run_id")))
     above = {f"degree_over_{n}": F.avg(F.when(online, (F.col("degree") > n).cast("double"))) for n in _DEGREES}
-    return _long(
+    return long_form(
         counted.groupBy("run_id").agg(
             F.avg(F.when(online, F.col("degree"))).alias("degree"),
             F.sqrt(
@@ -208,7 +212,7 @@ def node_metrics(nodes: DataFrame) -> DataFrame:
 
 def topic_metrics(topics: DataFrame) -> DataFrame:
     """Clusters, gateways, connectivity and diameter of topics that have online subscribers."""
-    return _long(
+    return long_form(
         topics.where(F.col("subscribers") > 0)
         .groupBy("run_id")
         .agg(
@@ -232,7 +236,7 @@ def round_metrics(rounds: DataFrame) -> DataFrame:
     crowd = grown.groupBy("run_id").agg(first)
     since = F.col("round") + F.col("most.minus_round")
     in_crowd = (F.col("most.growth") > 0) & since.between(0, _CROWD_ROUNDS)
-    return _long(
+    return long_form(
         grown.join(crowd, "run_id")
         .groupBy("run_id")
         .agg(
@@ -265,7 +269,7 @@ def message_metrics(messages: DataFrame, rounds: DataFrame) -> DataFrame:
 
 def repair_metrics(repairs: DataFrame) -> DataFrame:
     """Churn events that were handled: their length in rounds, the shadow set, the links added."""
-    return _long(
+    return long_form(
         repairs.where(F.col("finished").isNotNull())
         .groupBy("run_id")
         .agg(
@@ -278,9 +282,10 @@ def repair_metrics(repairs: DataFrame) -> DataFrame:
 
 def progress_rows(rounds: DataFrame) -> DataFrame:
     """One row per run, round and metric."""
-    names = "online", "ring", "hit_ratio", "overhead", "hops", "degree", "connected_topics", "degree_max", "diameter"
+    names = ["online", "ring", "hit_ratio", "overhead", "hops", "degree", "connected_topics", "degree_max", "diameter"]
+    names += ["delay_ms_p50", "delay_ms_p95", "stretch_p50", "stretch_p95"]
     shown = rounds.select("run_id", "round", *names)
-    return _long(shown, "run_id", "round").where(F.col("value").isNotNull())
+    return long_form(shown, "run_id", "round").where(F.col("value").isNotNull())
 
 
 def over_seeds(rows: DataFrame, *group: str) -> DataFrame:

@@ -17,7 +17,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,21 +27,23 @@ from grapevine.experiment.plan import CODE, RunPlan, WorkloadPlan, plan
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import FILE_NAME, Manifest
-from grapevine.model.workload import Workload, load_churn
+from grapevine.model.workload import Workload, load_churn, load_latency
 from grapevine.pipeline.formats import FORMATS
 from grapevine.pipeline.generate import generate
 from grapevine.pipeline.ingest import ingest
 from grapevine.pipeline.measure import measure
-from grapevine.pipeline.sample import BfsSample, sample
+from grapevine.pipeline.sample import BfsSample, SubscriberSample, sample
 from grapevine.pipeline.stage import Stage
 from grapevine.sim.churn import Schedule, flash_crowd, from_sessions, mass_failure, share_at
+from grapevine.sim.clock import ClockConfig
 from grapevine.sim.result import KIND as SIMULATION
 from grapevine.sim.simulate import RunConfig, simulate
 from grapevine.synthetic import MODELS, generate_churn
 from grapevine.synthetic import generate as generate_in_memory
-from grapevine.systems import SYSTEMS
+from grapevine.systems import PEER_SYSTEMS
 
 _DESCRIPTION = "experiment.json"
+Folders = dict[tuple[str, ...], str]  # ingested traces by their paths
 
 
 def sweep(
@@ -62,12 +64,12 @@ def sweep(
     workloads = {run.workload.key: run.workload for run in missing}
     for workload in workloads.values():
         _make_workload(stage, workload, out / "workloads", traces)
-    churn = _churn_folders(stage, missing, out / "workloads", traces)
+    folders = _trace_folders(stage, missing, out / "workloads", traces)
     spent = 0.0
     if missing:
         _warm_up({run.system for run in missing})
         began = time.perf_counter()
-        _run_all(stage, missing[:most_runs], out, churn)
+        _run_all(stage, missing[:most_runs], out, folders)
         spent = time.perf_counter() - began
     if most_runs is not None and most_runs < len(missing):
         return None
@@ -146,32 +148,36 @@ def _make_workload(stage: Stage, workload: WorkloadPlan, folder: Path, traces: P
         generate(stage, workload.model, model, target, seed=workload.seed)
         return
     assert workload.trace is not None and workload.path is not None
-    whole = _ingested(stage, workload.trace, workload.path, folder, traces)
-    if workload.users is None:
-        shutil.copytree(whole, target, copy_function=_link_or_copy)
-    else:
+    whole = _ingested(stage, workload.trace, (workload.path,), folder, traces)
+    if workload.parameters:
+        sample(stage, whole, target, SubscriberSample(**workload.parameters), seed=workload.seed)
+    elif workload.users is not None:
         sample(stage, whole, target, BfsSample(users=workload.users), seed=workload.seed)
+    else:
+        shutil.copytree(whole, target, copy_function=_link_or_copy)
 
 
-def _ingested(stage: Stage, format: str, path: str, folder: Path, traces: Path | None) -> Path:
+def _ingested(stage: Stage, format: str, paths: Sequence[str], folder: Path, traces: Path | None) -> Path:
     """The whole trace as a workload, read once."""
     if format not in FORMATS:
         raise UsageError(f"trace {format!r}: choose one of {', '.join(FORMATS)}")
     if traces is None:
-        raise UsageError(f"{path}: no folder of real traces here; set GRAPEVINE_DATA to one that has it")
-    source = traces / path
-    if not source.exists():
-        raise UsageError(f"{source}: no such file; set GRAPEVINE_DATA to the folder of traces that has it")
-    target = folder / f"{format}-{source.name.split('.')[0]}"
+        raise UsageError(f"{paths[0]}: no folder of real traces here; set GRAPEVINE_DATA to one that has it")
+    sources = [traces / path for path in paths]
+    for source in sources:
+        if not source.exists():
+            raise UsageError(f"{source}: no such file; set GRAPEVINE_DATA to the folder of traces that has it")
+    target = folder / "-".join([format, *(source.name.split(".")[0] for source in sources)])
     if not _borrow(target, f"*/workloads/{target.name}", folder.parent, "workload"):
-        ingest(stage, format, [str(source)], target)
+        ingest(stage, format, [str(source) for source in sources], target)
     return target
 
 
-def _churn_folders(stage: Stage, runs: list[RunPlan], folder: Path, traces: Path | None) -> dict[str, str]:
-    """Where the recorded churn of each run lies, by the path that the experiment names."""
-    named = {(run.churn["format"], run.churn["path"]) for run in runs if run.churn and "path" in run.churn}
-    return {path: str(_ingested(stage, format, path, folder, traces)) for format, path in named}
+def _trace_folders(stage: Stage, runs: list[RunPlan], folder: Path, traces: Path | None) -> Folders:
+    """Where the recorded churn and latency of the runs lie, by the paths that the experiment names."""
+    named: set[tuple[str, tuple[str, ...]]] = {("latency-matrix", run.recorded) for run in runs if run.recorded}
+    named |= {(run.churn["format"], (run.churn["path"],)) for run in runs if run.churn and "path" in run.churn}
+    return {paths: str(_ingested(stage, format, paths, folder, traces)) for format, paths in sorted(named)}
 
 
 def _warm_up(systems: set[str]) -> None:
@@ -179,57 +185,61 @@ def _warm_up(systems: set[str]) -> None:
     that what is only needed then is compiled, too."""
     tiny = generate_in_memory("vitis-random", nodes=40, topics=10, subscriptions_per_node=2)
     crash = mass_failure(tiny.node_count, share=0.1, round=2)
+    clock = ClockConfig(latency="constant", hours=0.1, start_s=10)
     for system in sorted(systems):
-        simulate(system, tiny, rounds=6, threads=1, schedule=crash)
+        simulate(system, tiny, rounds=6, threads=1, schedule=crash, clock=clock)
 
 
-def _run_all(stage: Stage, runs: list[RunPlan], out: Path, churn: dict[str, str]) -> None:
+def _run_all(stage: Stage, runs: list[RunPlan], out: Path, folders: Folders) -> None:
     context = stage.spark.sparkContext
     threads = max(1, context.defaultParallelism // len(runs)) if runs else 1
     tasks = [json.dumps({**asdict(run), "threads": threads}) for run in runs]
-    work = _task(str(out.resolve()), churn)
+    work = _task(str(out.resolve()), folders)
     with stage.step(f"{len(runs)} runs"):
         context.parallelize(tasks, numSlices=len(tasks)).foreach(work)
 
 
-def _task(out: str, churn: dict[str, str]) -> Callable[[str], None]:
+def _task(out: str, folders: Folders) -> Callable[[str], None]:
     """What a worker does with one run. A failure is written down and does not fail the sweep."""
 
     def work(text: str) -> None:
         described = json.loads(text)
         threads = described.pop("threads")
         described["workload"] = WorkloadPlan(**described["workload"])
+        described["recorded"] = tuple(described["recorded"])
         run = RunPlan(**described)
         try:
-            _run_one(run, Path(out), churn, threads)
+            _run_one(run, Path(out), folders, threads)
         except Exception as error:  # whatever went wrong in this run, the others go on
             _write_failure(Path(out), run, f"{type(error).__name__}: {error}")
 
     return work
 
 
-def _run_one(run: RunPlan, out: Path, churn: dict[str, str], threads: int) -> None:
+def _run_one(run: RunPlan, out: Path, folders: Folders, threads: int) -> None:
     workload = Workload.load(out / "workloads" / run.workload.key)
-    known = SYSTEMS[run.system].config_type
+    timed = run.system in PEER_SYSTEMS
     done = simulate(
         run.system,
         workload,
         seed=run.seed,
         threads=threads,
-        schedule=_schedule(run.churn, workload.node_count, churn, run.seed),
-        run=RunConfig(**run.run),
-        **known(**run.config).as_dict(),
+        schedule=_schedule(run.churn, workload.node_count, folders, run.seed),
+        run=None if timed else RunConfig(**run.run),
+        clock=ClockConfig(**run.run) if timed else None,
+        latency=load_latency(folders[run.recorded]) if run.recorded else None,
+        **run.config,
     )
     done.save(_folder(out, run))
     (out / "failed" / f"{run.run_id}.json").unlink(missing_ok=True)
 
 
-def _schedule(described: dict[str, Any] | None, nodes: int, churn: dict[str, str], seed: int) -> Schedule | None:
+def _schedule(described: dict[str, Any] | None, nodes: int, folders: Folders, seed: int) -> Schedule | None:
     if described is None:
         return None
     playing = {key: value for key, value in described.items() if key in PLAYING_KEYS}
     if "path" in described:
-        return from_sessions(load_churn(churn[described["path"]]), nodes, seed=seed, **playing)
+        return from_sessions(load_churn(folders[described["path"],]), nodes, seed=seed, **playing)
     if "model" in described:
         parameters = {key: value for key, value in described.items() if key not in {"model", *PLAYING_KEYS}}
         return from_sessions(generate_churn(described["model"], seed=seed, **parameters), nodes, seed=seed, **playing)

@@ -1,0 +1,19 @@
+"""Shapes of data frames that several stages use."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+
+def long_form(frame: DataFrame, *keys: str) -> DataFrame:
+    """One row per key (default: the run) and metric from one column per metric."""
+    keys = keys or ("run_id",)
+    names = [name for name in frame.columns if name not in keys]
+    pairs = F.array(*(F.struct(F.lit(n).alias("metric"), F.col(n).cast("double").alias("value")) for n in names))
+    return frame.select(*keys, F.explode(pairs).alias("pair")).select(*keys, "pair.metric", "pair.value")
+
+
+def share_of(condition: Column) -> Column:
+    """The share of rows that fulfil it, among those for which it is known."""
+    return F.avg(condition.cast("double"))
