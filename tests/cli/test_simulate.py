@@ -73,6 +73,22 @@ def test_a_crowd_answers_in_json(folder: Path) -> None:
     assert Simulation.load(folder.parent / "crowd").rounds["online"].to_pylist() == [60, 60, 60]
 
 
+def test_the_order_of_a_churn_trace_is_played_two_at_once_from_a_round_on(folder: Path) -> None:
+    """Four of the sixty leave, at any times."""
+    last = {57: 9.0, 50: 100.0, 52: 101.0, 51: 5_000.0}
+    sessions = {"node": range(60), "joined_s": [0.0] * 60, "left_s": [last.get(node) for node in range(60)]}
+    trace = folder.parent / "trace"
+    trace.mkdir()
+    rows = {tables.CHURN.name: write_table(pa.table(sessions), trace, tables.CHURN)}
+    Manifest(kind="workload", stage="test", version="0", tables=rows).write(trace)
+    command = ["simulate", "vitis", "--workload", "w", "--churn", "trace", "--rounds", "12", "--measure-every", "1"]
+    options = ["--event-rounds", "4", "--events-at-once", "2", "--first-round", "6"]
+    done = run(*command, *options, "--measure-topics", "0", "--out", "turns", cwd=folder.parent)
+    assert done.returncode == 0, done.stderr
+    stored = Simulation.load(folder.parent / "turns")
+    assert stored.rounds["online"].to_pylist() == [60] * 5 + [58] * 4 + [56] * 3
+
+
 def test_mistakes_get_one_line(folder: Path) -> None:
     old = store(Workload.from_pairs([0], [0], node_count=30, topic_count=1), folder.parent / "old", format=0)
     empty = store(Workload.from_pairs([], [], node_count=30, topic_count=1), folder.parent / "empty")
