@@ -39,7 +39,7 @@ def workload() -> Workload:
     return generate("vitis-high", nodes=400, topics=200, subscriptions_per_node=20, buckets=10, seed=2)
 
 
-def run_for(system: str, workload: Workload, rounds: int = 50, **more: Any) -> Rounds:
+def run_for(system: str, workload: Workload, rounds: int, **more: Any) -> Rounds:
     engine = Rounds(system, workload, make_config(system, FREE.get(system, {})), **more)
     for _ in range(rounds):
         engine.step()
@@ -48,7 +48,7 @@ def run_for(system: str, workload: Workload, rounds: int = 50, **more: Any) -> R
 
 @pytest.mark.parametrize("system", EVERY)
 def test_every_subscriber_is_reached_when_nobody_leaves(system: str, workload: Workload) -> None:
-    done = simulate(system, workload, rounds=60, threads=1, **FREE.get(system, {}))
+    done = simulate(system, workload, rounds=40, threads=1, **FREE.get(system, {}))
     assert done.summary["hit_ratio"] == 1.0
     assert done.summary["ring"] in (None, 1.0)
 
@@ -81,7 +81,7 @@ def test_tables_stay_within_their_bound_and_name_nobody_twice(system: str, workl
 
 @pytest.mark.parametrize("system", EVERY)
 def test_it_heals_after_a_third_of_the_nodes_crash(system: str, workload: Workload) -> None:
-    done = run_for(system, workload, rounds=80, schedule=mass_failure(workload.node_count, share=0.33, round=30))
+    done = run_for(system, workload, rounds=55, schedule=mass_failure(workload.node_count, share=0.33, round=20))
     events, _ = done.publish(np.arange(workload.topic_count, dtype=np.int32))
     assert events["reached"].sum() == events["subscribers"].sum() > 0
     gone = np.flatnonzero(~done.network.alive)
@@ -91,7 +91,7 @@ def test_it_heals_after_a_third_of_the_nodes_crash(system: str, workload: Worklo
 
 @pytest.mark.parametrize("system", EVERY)
 def test_a_crowd_is_taken_in(system: str, workload: Workload) -> None:
-    done = run_for(system, workload, rounds=70, schedule=flash_crowd(workload.node_count, share=0.5, round=20))
+    done = run_for(system, workload, rounds=45, schedule=flash_crowd(workload.node_count, share=0.5, round=15))
     assert done.network.alive.all()
     events, _ = done.publish(np.arange(workload.topic_count, dtype=np.int32), grace_rounds=10)
     assert events["reached"].sum() == events["subscribers"].sum() > 0
@@ -99,12 +99,12 @@ def test_a_crowd_is_taken_in(system: str, workload: Workload) -> None:
 
 @pytest.mark.parametrize("system", EVERY)
 def test_interests_may_change_while_it_runs(system: str, workload: Workload) -> None:
-    engine = run_for(system, workload, rounds=30, always_gossip=True)
+    engine = run_for(system, workload, rounds=20, always_gossip=True)
     newcomer = int(np.setdiff1d(np.arange(workload.node_count), workload.subscribers_of(7))[0])
     leaver = int(workload.subscribers_of(7)[0])
     engine.subscribe(newcomer, 7)
     engine.unsubscribe(leaver, 7)
-    for _ in range(25):
+    for _ in range(20):
         engine.step()
     members = engine.network.topic_nodes.row(7).tolist()
     assert newcomer in members and leaver not in members
