@@ -19,12 +19,13 @@ EVERY = sorted(SYSTEMS)
 WITH_TABLES = [name for name in EVERY if "table_size" in SYSTEMS[name].config_type.__dataclass_fields__]
 # OPT with a bounded table owes no delivery; with coverage as wide as it likes, it does. Similarity owes none either;
 # with this many links it cannot miss.
-# OMen owes healing for up to L events at once; with eight successors that know, a third of the nodes is not too much.
 FREE: dict[str, dict[str, Any]] = {
     "opt": {"table_size": None},
     "similarity": {"similar": 40, "random": 20},
-    "omen": {"resilience": 8, "patience": 2},
+    "omen": {"patience": 2},
 }
+# OMen owes healing for up to L events at once; with eight successors that know, a third of the nodes is not too much.
+HARDY = FREE | {"omen": {"resilience": 8, "patience": 2}}
 # Parameters that bind, and the most links of a node then (20 topics each).
 BOUND: dict[str, tuple[dict[str, Any], int]] = {
     "spidercast": ({"greedy_coverage": 1, "random_coverage": 1, "margin": 2}, 2 * (20 + 2)),
@@ -39,8 +40,10 @@ def workload() -> Workload:
     return generate("vitis-high", nodes=400, topics=200, subscriptions_per_node=20, buckets=10, seed=2)
 
 
-def run_for(system: str, workload: Workload, rounds: int, **more: Any) -> Rounds:
-    engine = Rounds(system, workload, make_config(system, FREE.get(system, {})), **more)
+def run_for(
+    system: str, workload: Workload, rounds: int, parameters: dict[str, dict[str, Any]] = FREE, **more: Any
+) -> Rounds:
+    engine = Rounds(system, workload, make_config(system, parameters.get(system, {})), **more)
     for _ in range(rounds):
         engine.step()
     return engine
@@ -81,7 +84,8 @@ def test_tables_stay_within_their_bound_and_name_nobody_twice(system: str, workl
 
 @pytest.mark.parametrize("system", EVERY)
 def test_it_heals_after_a_third_of_the_nodes_crash(system: str, workload: Workload) -> None:
-    done = run_for(system, workload, rounds=55, schedule=mass_failure(workload.node_count, share=0.33, round=20))
+    crash = mass_failure(workload.node_count, share=0.33, round=20)
+    done = run_for(system, workload, rounds=55, parameters=HARDY, schedule=crash)
     events, _ = done.publish(np.arange(workload.topic_count, dtype=np.int32))
     assert events["reached"].sum() == events["subscribers"].sum() > 0
     gone = np.flatnonzero(~done.network.alive)
