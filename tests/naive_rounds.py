@@ -249,10 +249,21 @@ class NaiveNetwork:
     # Events (§III-C)
 
     def topic_graph(
-        self, topic: int, key: int, publisher: int, *, floods: bool, gateways: set[int], fresh: int
+        self,
+        topic: int,
+        key: int,
+        publisher: int,
+        near: list[list[int]],
+        *,
+        floods: bool,
+        gateways: set[int],
+        fresh: int,
     ) -> dict[int, list[int]]:
-        """Whom each carrier of the topic passes events to, in order: links between members, and lookup trees."""
-        members, near, up = self.members(topic), self.neighbours(), dict[int, int]()
+        """Whom each carrier of the topic passes events to, in order: links between members, and lookup trees.
+
+        `near` are the `neighbours()` of now, which all topics share.
+        """
+        members, up = self.members(topic), dict[int, int]()
         graph: dict[int, list[int]] = {i: [] for i in members}
 
         def climb(start: int) -> None:

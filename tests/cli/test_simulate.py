@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from grapevine import Simulation
+from grapevine.cli.console import one_line_errors
+from grapevine.cli.main import app
 from grapevine.cli.simulate import parse_settings
-from grapevine.systems.opt import OptConfig
-from grapevine.systems.vitis import VitisConfig
 from grapevine.kernels.csr import row_numbers
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
@@ -19,6 +19,8 @@ from grapevine.model.manifest import Manifest
 from grapevine.model.store import write_table
 from grapevine.model.workload import Workload
 from grapevine.synthetic import generate
+from grapevine.systems.opt import OptConfig
+from grapevine.systems.vitis import VitisConfig
 from tests.cli.test_cli import run
 
 
@@ -75,7 +77,31 @@ def test_a_crowd_answers_in_json(folder: Path) -> None:
     assert Simulation.load(folder.parent / "crowd").rounds["online"].to_pylist() == [60, 60, 60]
 
 
-def test_mistakes_get_one_line(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def trace(folder: Path) -> str:
+    """Four of the sixty leave, at any times."""
+    last = {57: 9.0, 50: 100.0, 52: 101.0, 51: 5_000.0}
+    sessions = {"node": range(60), "joined_s": [0.0] * 60, "left_s": [last.get(node) for node in range(60)]}
+    target = folder.parent / "trace"
+    target.mkdir()
+    rows = {tables.CHURN.name: write_table(pa.table(sessions), target, tables.CHURN)}
+    Manifest(kind="workload", stage="test", version="0", tables=rows).write(target)
+    return target.name
+
+
+def test_the_order_of_a_churn_trace_is_played_two_at_once_from_a_round_on(folder: Path, trace: str) -> None:
+    command = ["simulate", "vitis", "--workload", "w", "--churn", trace, "--rounds", "12", "--measure-every", "1"]
+    options = ["--event-rounds", "4", "--events-at-once", "2", "--first-round", "6"]
+    done = run(*command, *options, "--measure-topics", "0", "--out", "turns", cwd=folder.parent)
+    assert done.returncode == 0, done.stderr
+    stored = Simulation.load(folder.parent / "turns")
+    assert stored.rounds["online"].to_pylist() == [60] * 5 + [58] * 4 + [56] * 3
+
+
+def test_mistakes_get_one_line(
+    folder: Path, trace: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder.parent)
     old = store(Workload.from_pairs([0], [0], node_count=30, topic_count=1), folder.parent / "old", format=0)
     empty = store(Workload.from_pairs([], [], node_count=30, topic_count=1), folder.parent / "empty")
     for arguments, said in (
@@ -87,12 +113,18 @@ def test_mistakes_get_one_line(folder: Path) -> None:
         (["simulate", "vitis", "--workload", "w", "--crash", "x"], "write it as SHARE@ROUND"),
         (["simulate", "vitis", "--workload", "w", "--crash", "0.1@5", "--crowd", "0.1@5"], "give one of them"),
         (["simulate", "vitis", "--workload", "w", "--churn", "w"], "w: has no churn table"),
+        (
+            ["simulate", "vitis", "--workload", "w", "--churn", trace, "--first-round", "6"],
+            "only count with event_rounds",
+        ),
         (["export", "w", "x.graphml"], "holds a workload, expected a simulation"),
     ):
         extra = ["--out", "x"] if arguments[0] == "simulate" else []
-        done = run(*arguments, *extra, cwd=folder.parent)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1), (arguments, done.stderr)
-        assert said in done.stderr
+        with pytest.raises(SystemExit) as stopped, one_line_errors():
+            app([*arguments, *extra])
+        answer = capsys.readouterr().err
+        assert (stopped.value.code, answer.count("\n")) == (2, 1), (arguments, answer)
+        assert said in answer
     assert not (folder.parent / "x").exists()
 
 

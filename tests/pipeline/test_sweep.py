@@ -20,7 +20,7 @@ from grapevine.metrics.traffic import summarise_events
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
 from grapevine.model.store import read_table
-from grapevine.pipeline.measure import message_metrics, round_metrics, series_rows
+from grapevine.pipeline.measure import message_metrics, node_metrics, repair_metrics, round_metrics, series_rows
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.sweep import sweep
 from grapevine.pipeline.topic_graphs import topic_graphs
@@ -181,6 +181,44 @@ def test_messages_are_counted_per_join_or_leave_after_the_first_row(stage: Stage
         ("a", "connect_ok_per_change"): 0.5,
         ("a", "messages_per_change"): 4.5,
         ("a", "descriptors_per_change"): 7.5,
+    }
+
+
+def test_views_and_backups_are_those_of_nodes_that_are_there(stage: Stage) -> None:
+    """Of 20 nodes online a small view is one of less than 5 % of them (OMen §6.4): of nobody. 20 others are gone."""
+    view = [0, 1, 1, 1] + [5] * 16
+    backups = [2, 4] * 10
+    backup_of = [1, 4, 5, 12] + [6] * 16  # fewer than 5: rarely (§6.3)
+    rows = [("omen", True, 3, 0.0, *mine) for mine in zip(view, backups, backup_of, strict=True)]
+    rows += [("omen", False, 3, 0.0, 0, 99, gone) for gone in (0, 99) * 10]
+    none = [("vitis", True, 3, 0.0, None, None, None)]
+    schema = "run_id string, online boolean, degree long, overhead double, view long, backups long, backup_of long"
+    found = node_metrics(stage.spark.createDataFrame(rows + none, schema)).collect()
+    values = {(row.run_id, row.metric): row.value for row in found}
+    expected = {
+        "view": (0 + 3 + 80) / 20,
+        "small_views": 1 / 20,
+        "backups": 3.0,
+        "backups_share": 3 / 20,
+        "backup_of_min": 1.0,
+        "backup_of_max": 12.0,
+        "backup_of_rarely": 2 / 20,
+    }
+    assert {name: values["omen", name] for name in expected} == pytest.approx(expected)
+    assert {values["vitis", name] for name in expected} == {None}
+
+
+def test_repairs_that_nobody_finished_are_not_counted(stage: Stage) -> None:
+    rows = [("a", 10, 12, 4, 2), ("a", 20, 21, 6, 0), ("a", 30, None, 50, 9), ("b", 10, 10, 1, 3), ("c", 5, None, 7, 7)]
+    schema = "run_id string, round int, finished int, shadow long, added long"
+    found = repair_metrics(stage.spark.createDataFrame(rows, schema)).collect()
+    assert {(row.run_id, row.metric): row.value for row in found} == {
+        ("a", "repair_rounds"): 1.5,
+        ("a", "shadow"): 5.0,
+        ("a", "links_per_repair"): 1.0,
+        ("b", "repair_rounds"): 0.0,
+        ("b", "shadow"): 1.0,
+        ("b", "links_per_repair"): 3.0,
     }
 
 

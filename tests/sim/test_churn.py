@@ -96,6 +96,57 @@ def test_who_comes_back_may_be_somebody_else() -> None:
         from_sessions(sessions, 5, round_s=1, rejoin="again")
 
 
+IN_TURN = churn(
+    (0, 0.0, 50.0), (1, 0.0, np.inf), (2, 7.0, np.inf), (3, 20.0, 90.0), (4, 50.0, np.inf), (0, 300.0, 310.0)
+)
+
+
+def comings_and_goings(schedule: Schedule) -> dict[int, tuple[list[int], list[int]]]:
+    return {now: (change.joins.tolist(), change.leaves.tolist()) for now, change in schedule.changes.items()}
+
+
+def test_joins_and_leaves_in_turn_keep_their_order_and_not_their_times() -> None:
+    """OMen §6. Node 0 leaves as 4 joins: leaves come first."""
+    schedule = from_sessions(IN_TURN, 5, round_s=1, graceful=True, event_rounds=5, first_round=4)
+    assert schedule.first.tolist() == [0, 1]
+    assert comings_and_goings(schedule) == {
+        4: ([2], []),
+        9: ([3], []),
+        14: ([], [0]),
+        19: ([4], []),
+        24: ([], [3]),
+        29: ([0], []),
+        34: ([], [0]),
+    }
+    assert list(from_sessions(IN_TURN, 5, round_s=1, event_rounds=5).changes) == list(range(1, 32, 5))
+
+
+def test_so_many_joins_and_leaves_may_come_at_once() -> None:
+    schedule = from_sessions(IN_TURN, 5, round_s=1, graceful=True, event_rounds=2, events_at_once=3)
+    assert comings_and_goings(schedule) == {1: ([2, 3], [0]), 3: ([0, 4], [3]), 5: ([], [0])}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 99), st.integers(1, 60) | st.just(np.inf)), min_size=1, max_size=9),
+    st.integers(1, 3),
+    st.integers(1, 4),
+)
+def test_after_every_event_in_turn_those_are_online_whom_it_left(
+    raw: list[tuple[int, float]], every: int, first: int
+) -> None:
+    sessions = [(node, float(start), start + length) for node, (start, length) in enumerate(raw)]
+    schedule = from_sessions(churn(*sessions), len(raw), round_s=1, event_rounds=every, first_round=first)
+    origin = min(start for _, start, _ in sessions)
+    events = [(start, True, node) for node, start, _ in sessions if start > origin]
+    events += [(end, False, node) for node, _, end in sessions if end < np.inf]
+    there = {node for node, start, _ in sessions if start == origin}
+    assert online_after(schedule, first - 1) == there
+    for i, (_, joins, node) in enumerate(sorted(events)):
+        there = there | {node} if joins else there - {node}
+        assert online_after(schedule, first + every * i) == online_after(schedule, first + every * (i + 1) - 1) == there
+    assert len(schedule.changes) == len(events)
+
+
 def test_generated_sessions_are_those_of_the_stored_table() -> None:
     made = generate_churn("spidercast-churn", nodes=200, mean_up_s=50.0, duration_s=400.0, seed=4)
     assert (np.diff(made.joined_s) >= 0).all()
@@ -110,3 +161,9 @@ def test_impossible_schedules_are_refused() -> None:
         mass_failure(10, share=1.5, round=1)
     with pytest.raises(UsageError, match="round_s=0: needs to be more than 0 seconds"):
         from_sessions(churn((0, 0.0, 1.0)), 1, round_s=0)
+    with pytest.raises(UsageError, match="events_at_once=2, first_round=1: only count with event_rounds"):
+        from_sessions(IN_TURN, 5, round_s=1, events_at_once=2)
+    with pytest.raises(UsageError, match="events_at_once=1, first_round=3: only count with event_rounds"):
+        from_sessions(IN_TURN, 5, round_s=1, first_round=3)
+    with pytest.raises(UsageError, match="event_rounds=0, events_at_once=1, first_round=1: need to be 1 or more each"):
+        from_sessions(IN_TURN, 5, round_s=1, event_rounds=0)

@@ -264,7 +264,7 @@ def assert_same_paths(pair: Pair, fresh: int) -> None:
 def assert_same_events(pair: Pair, fresh: int) -> None:
     """An event by a subscriber on every topic, and where there are lookups one by an outsider; one node in four is not
     counted."""
-    slow, gateways = pair.slow, pair.gateways()
+    slow, gateways, near = pair.slow, pair.gateways(), pair.slow.neighbours()
     assert [chosen & set(slow.members(t)) for t, chosen in enumerate(pair.fast.gateways())] == [
         chosen & set(slow.members(t)) for t, chosen in enumerate(gateways)
     ]
@@ -279,7 +279,7 @@ def assert_same_events(pair: Pair, fresh: int) -> None:
     expected, load = [], [[0, 0, 0] for _ in slow.nodes]
     for topic, publisher in plan:
         key, floods = pair.topic_ids[topic], pair.case.system != "rvr"
-        graph = slow.topic_graph(topic, key, publisher, floods=floods, gateways=gateways[topic], fresh=fresh)
+        graph = slow.topic_graph(topic, key, publisher, near, floods=floods, gateways=gateways[topic], fresh=fresh)
         counts, received = slow.publish(topic, publisher, graph, counted)
         expected.append(counts)
         for p, kinds in received.items():
