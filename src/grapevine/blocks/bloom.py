@@ -44,3 +44,13 @@ def to_bytes(bloom: int) -> bytes:
 def from_bytes(content: bytes) -> int:
     """As it is counted with."""
     return int.from_bytes(content, "big")
+
+
+def false_positive_rate(keys: int, probes: int, *, name: str, per_filter: int = 500) -> float:
+    """How often filters of so many keys seem to hold one that they do not; measured, with a new filter now and then."""
+    wrong = 0
+    for probe in range(probes):
+        if probe % per_filter == 0:
+            bloom = bloom_of(f"{name} {probe} {key}" for key in range(keys))
+        wrong += may_hold(bloom, mask(f"{name} {probe} other"))
+    return wrong / probes

@@ -37,6 +37,13 @@ class ClockConfig(LatencyConfig):
         high=100,
     )
 
+    filter_probes: int = parameter(
+        0,
+        "ask Bloom filters of 50, 100 and 200 feeds so many times for feeds that they do not hold; 0: not asked",
+        source="Rappel §2.2",
+        low=0,
+    )
+
     @property
     def end_s(self) -> float:
         """When the clock stops."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from grapevine.blocks.bloom import false_positive_rate
 from grapevine.metrics.similarity import share_covered
 from grapevine.metrics.traffic import node_overhead, share_above, summarise_events
 from grapevine.model import tables
@@ -82,8 +83,14 @@ def summarise(run: PeerRun, found: dict[str, pa.Table]) -> dict[str, float | Non
         "connected_topics": float((clusters == 1).mean()) if len(clusters) else None,
         "messages": float(sum(run.engine.counts.values())),
         "best_friends_cover": share_covered(run.workload, run.clock.best_friends) if run.clock.best_friends else None,
+        **{f"false_positives_{feeds}": _false_positives(run, feeds) for feeds in (50, 100, 200)},
         **dict.fromkeys(("gateways_per_topic", "ring", "lookup_hops", "utility")),
     }
+
+
+def _false_positives(run: PeerRun, feeds: int) -> float | None:
+    probes = run.clock.filter_probes
+    return false_positive_rate(feeds, probes, name=f"feed {run.seed}") if probes else None
 
 
 def _online(run: PeerRun) -> list[Address]:

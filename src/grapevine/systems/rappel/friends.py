@@ -77,6 +77,10 @@ class Friendship:
     friends: dict[Address, Known] = field(default_factory=dict)
     fans: dict[Address, float] = field(default_factory=dict)  # when they were last heard of
     candidates: dict[Address, Candidate] = field(default_factory=dict)  # least recently heard of first
+    most_candidates: int = field(init=False)  # looked at with every ping, so not worked out each time
+
+    def __post_init__(self) -> None:
+        self.most_candidates = self.config.candidates
 
     def terms(self, friends: Iterable[Known]) -> list[Term]:
         """What each of these would contribute to the utility."""
@@ -92,12 +96,11 @@ class Friendship:
         """A vote for each of these nodes (§3.3); the least recently heard of make room."""
         candidates, friends, me = self.candidates, self.friends, self.me
         for node in nodes:
-            if node == me or node in friends:
-                continue
-            candidate = candidates.pop(node, None) or Candidate()
-            candidate.votes += 1
-            candidates[node] = candidate
-        while len(candidates) > self.config.candidates:
+            if node not in friends and node != me:
+                candidate = candidates.pop(node, None) or Candidate()
+                candidate.votes += 1
+                candidates[node] = candidate
+        while len(candidates) > self.most_candidates:
             del candidates[next(iter(candidates))]
 
     def forget(self, node: Address) -> None:

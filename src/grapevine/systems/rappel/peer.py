@@ -316,10 +316,10 @@ class RappelPeer(Peer):
         fan = False
         if message.fan:
             fan = friendship.accept_fan(sender, now)
-            friendship.hear_of((sender,))
+            friendship.hear_of((sender, *message.friends))
         else:
             friendship.fans.pop(sender, None)
-        friendship.hear_of(message.friends)
+            friendship.hear_of(message.friends)
         told = self.trees.about(now, sender, message.feeds) if message.feeds else ()
         self._out.send(sender, Ack(self.version, fan, tuple(friendship.friends), told))
 
