@@ -117,7 +117,8 @@ class Recorder:
     def event_columns(self) -> dict[str, NDArray[Any]]:
         """Columns of the `events` table."""
         told = self.deliveries()
-        hops = np.split(told["hops"][np.argsort(told["event"], kind="stable")], self._starts(told["event"]))
+        ends = np.cumsum(np.bincount(told["event"], minlength=len(self.events)))
+        hops = np.split(told["hops"][np.argsort(told["event"], kind="stable")], ends)[: len(self.events)]
         rows = [
             (
                 *(int(e.time), e.topic, e.publisher, 1.0, len(e.counted)),
@@ -130,9 +131,6 @@ class Recorder:
         names += " hops_sum hops_p50 hops_p95 hops_p99 hops_max"
         columns = zip(*rows, strict=True) if rows else [()] * len(names.split())
         return {name: np.array(values) for name, values in zip(names.split(), columns, strict=True)}
-
-    def _starts(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
-        return np.cumsum(np.bincount(numbers, minlength=len(self.events)))[:-1]
 
 
 def _ranks(hops: NDArray[np.int32]) -> tuple[int, int, int, int, int]:
