@@ -78,6 +78,8 @@ class RappelPeer(Peer):
         self.trees = Trees(config, me, self.session, self._out, random, self._covering, signatures)
         for topic in published:
             self._open(topic, root=True)
+        for topic in sorted(self.subscriptions):
+            self._open(topic)
         self._locating = Locating(config, landmarks, random, self._out)
         self._stagger: list[int] = []  # feeds that still have to be joined (§5.2)
         self._staggered = 0
@@ -220,12 +222,11 @@ class RappelPeer(Peer):
 
     def _located(self, now: float, position: Position) -> None:
         self.friendship.mine.position = self.trees.position = position
-        for feed in self.trees.feeds.values():
-            feed.publisher_position = position  # those that it publishes: the others are opened now
-        for topic in sorted(self.subscriptions):
-            self._open(topic)
-            self._stagger.append(topic)
-        self._stagger = [topic for topic in self._stagger if not self.trees.feeds[topic].is_root]
+        for topic, feed in sorted(self.trees.feeds.items()):
+            if feed.is_root:
+                feed.publisher_position = position
+            elif not feed.leaving:
+                self._stagger.append(topic)
         self._random.shuffle(self._stagger)
         config = self.config
         self._out.timer("ping", self._random.random() * config.ping_s)

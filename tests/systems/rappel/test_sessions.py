@@ -1,0 +1,51 @@
+"""Sessions of a Rappel node (§5), from its coordinates to a proper leave, in virtual time."""
+
+from __future__ import annotations
+
+from tests.rappel_world import LOCATED_S, RappelWorld
+
+
+def test_a_feed_may_be_subscribed_to_before_the_node_knows_where_it_is() -> None:
+    world = RappelWorld([[], [1], [1], [0]], publishers=[0, 0])
+    world.start()
+    world.subscribe(1, 0)
+    world.run(LOCATED_S)
+    assert world.feed(1, 0).publisher_position in (None, world.peer(0).position)
+    world.run(30)
+    assert world.feed(1, 0).publisher_position == world.peer(0).position
+    assert world.tree(0)[1] is not None
+
+
+def test_a_feed_may_be_left_before_the_node_knows_where_it_is() -> None:
+    world = RappelWorld([[], [0, 1]], publishers=[0, 0])
+    world.start()
+    world.unsubscribe(1, 0)
+    world.run(60)
+    assert world.tree(0) == {}
+    assert world.tree(1) == {1: 0}
+
+
+def test_a_session_that_ends_before_it_knows_where_it_is_forgets_no_updates() -> None:
+    world = RappelWorld([[], [0]], publishers=[0])
+    world.start()
+    world.run(LOCATED_S)
+    world.publish(0)
+    world.run(1)
+    for _ in range(2):
+        world.engine.crash(1)
+        world.start(1)
+        world.run(0.1)
+    world.run(60)
+    assert world.delivered(1) == [1]
+
+
+def test_a_subscriber_that_comes_back_is_a_member_from_the_start() -> None:
+    world = RappelWorld([[], [0]], publishers=[0])
+    world.start()
+    world.run(LOCATED_S)
+    world.engine.crash(1)
+    world.start(1)
+    world.publish(0)  # the publisher still has it among its children
+    world.run(60)
+    assert world.delivered(1) == [1]
+    assert not world.witness.noise
