@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.rappel_world import LOCATED_S, RappelWorld
+from grapevine.systems.rappel.messages import Join
+from tests.rappel_world import LOCATED_S, RappelWorld, Sent
 
 
 def test_a_feed_may_be_subscribed_to_before_the_node_knows_where_it_is() -> None:
@@ -49,3 +50,31 @@ def test_a_subscriber_that_comes_back_is_a_member_from_the_start() -> None:
     world.run(60)
     assert world.delivered(1) == [1]
     assert not world.witness.noise
+
+
+def test_a_feed_that_is_left_before_its_turn_is_never_joined() -> None:
+    joins = Sent(Join)
+    world = RappelWorld([[], range(4)], publishers=[0] * 4, watch=joins)
+    world.start()
+    world.run(LOCATED_S)
+    waiting = [topic for topic in range(4) if world.feed(1, topic).search is None and world.tree(topic)[1] is None]
+    assert len(waiting) == 3  # the others are 20 s apart (§5.2)
+    world.unsubscribe(1, waiting[0])
+    world.run(120)
+    assert {message.feed for _, _, _, message in joins.messages} == set(range(4)) - {waiting[0]}
+
+
+def test_a_node_that_leaves_joins_nothing_any_more() -> None:
+    joins = Sent(Join)
+    points = [(0.0, 0.0), (5.0, 0.0), (10.0, 0.0)]
+    world = RappelWorld([[], range(4), []], publishers=[0] * 4, points=points, children=1, watch=joins)
+    world.start()
+    world.run(LOCATED_S)
+    joined = next(topic for topic in range(4) if world.tree(topic)[1] == 0)
+    world.subscribe(2, joined)
+    world.run(1)
+    world.engine.crash(2)  # the child that the leave waits for
+    world.engine.leave(1)
+    world.run(60)
+    assert not world.is_there(1)
+    assert {message.feed for _, _, _, message in joins.messages} == {joined}

@@ -158,6 +158,7 @@ class RappelPeer(Peer):
     def unsubscribe(self, now: float, topic: int) -> Effects:
         if topic in self.subscriptions:
             self.subscriptions.discard(topic)
+            self._stagger = [waiting for waiting in self._stagger if waiting != topic]
             self._interests_changed()
             feed = self.trees.feeds[topic]
             if not feed.is_root:
@@ -165,7 +166,7 @@ class RappelPeer(Peer):
         return self._out.take()
 
     def leave(self, now: float) -> Effects:
-        self.leaving = True
+        self.leaving, self._stagger = True, []
         for feed in self.trees.feeds.values():
             self.trees.begin_leave(now, feed)
         self._out.timer("left", 0.0)
