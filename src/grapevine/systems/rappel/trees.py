@@ -193,11 +193,29 @@ class Trees:
         if not isinstance(answer, Accept):
             self._out.send(sender, JoinForward(feed.topic, answer.to))
             return
-        feed.children[sender] = Child(message.position, message.session, now)
+        place = feed.children.get(sender if answer.evicted is None else answer.evicted)
+        feed.children[sender] = Child(message.position, message.session, now, place.guest_of if place else None)
         self._out.send(sender, self._welcome(feed, message.session))
         if answer.evicted is not None and answer.instead is not None:
-            del feed.children[answer.evicted]
-            self._out.send(answer.evicted, ChangeParent(feed.topic, answer.instead))
+            self._evict(feed, answer.evicted, answer.instead)
+            self._evict_surplus(feed)
+
+    def _evict(self, feed: Feed, node: Address, instead: Address) -> None:
+        """Send a child to another parent (Fig. 4d)."""
+        self._forget_child(feed, node)
+        self._out.send(node, ChangeParent(feed.topic, instead))
+
+    def _evict_surplus(self, feed: Feed) -> None:
+        """Guests that stay have made it more children than there may be: the farthest goes, as in Fig. 4d."""
+        while sum(child.guest_of is None for child in feed.children.values()) > self.config.children:
+            self._evict(feed, *feed.farthest())
+
+    def _forget_child(self, feed: Feed, node: Address) -> None:
+        """It is no child any more; the guest that it brought has its place now (§4.4)."""
+        del feed.children[node]
+        for child in feed.children.values():
+            if child.guest_of == node:
+                child.guest_of = None
 
     def _welcome(self, feed: Feed, session: int, instead_of: Address | None = None) -> JoinOk:
         assert feed.publisher_position is not None
@@ -208,27 +226,26 @@ class Trees:
         feed = self.feeds.get(message.feed)
         if feed is None or feed.leaving or sender not in feed.children or feed.publisher_position is None:
             return
+        for child in feed.children.values():
+            if child.guest_of == sender:  # it wanted to leave before, and stayed
+                child.guest_of = None
         feed.children[message.child] = Child(message.position, message.session, now, guest_of=sender)
         self._out.send(message.child, self._welcome(feed, message.session, instead_of=sender))
+        self._evict_surplus(feed)
 
     def on_leave_tree(self, now: float, sender: Address, message: LeaveTree) -> None:
         """A child has another parent, or leaves."""
         feed = self.feeds.get(message.feed)
-        if feed is None or feed.children.pop(sender, None) is None:
+        if feed is None or sender not in feed.children:
             return
-        for child in feed.children.values():
-            if child.guest_of == sender:
-                child.guest_of = None
+        self._forget_child(feed, sender)
         if feed.leaving and not feed.children:
             self.finish_leave(now, feed)
 
     def drop_silent_children(self, feed: Feed, before: float) -> None:
         """Children that were last heard of before this time have failed (§4.1)."""
         for node in [node for node, child in feed.children.items() if child.heard < before]:
-            del feed.children[node]
-            for child in feed.children.values():
-                if child.guest_of == node:
-                    child.guest_of = None
+            self._forget_child(feed, node)
 
     # Keeping in touch
 
@@ -262,6 +279,8 @@ class Trees:
 
     def begin_leave(self, now: float, feed: Feed) -> None:
         """Hand the children on and serve them until they have other parents."""
+        if feed.leaving:
+            return
         feed.leaving, feed.search = True, None
         if not feed.children or feed.publisher_position is None:
             self.finish_leave(now, feed)
