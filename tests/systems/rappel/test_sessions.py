@@ -78,3 +78,17 @@ def test_a_node_that_leaves_joins_nothing_any_more() -> None:
     world.run(60)
     assert not world.is_there(1)
     assert {message.feed for _, _, _, message in joins.messages} == {joined}
+
+
+def test_subscriptions_outlive_a_session() -> None:
+    world = RappelWorld([[], [0]], publishers=[0, 0])
+    world.start()
+    world.run(LOCATED_S)
+    world.subscribe(1, 1)
+    world.unsubscribe(1, 0)
+    world.run(1)
+    world.engine.crash(1)
+    world.start(1)
+    world.run(30)
+    assert world.tree(0) == {}
+    assert world.tree(1) == {1: 0}

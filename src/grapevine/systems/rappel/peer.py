@@ -46,6 +46,7 @@ class Memory:
     session: int = 0
     friends: tuple[Address, ...] = ()  # stale by then (§5.3)
     updates: dict[int, tuple[int, dict[int, Update]]] = field(default_factory=dict)  # by feed: the last, the cache
+    subscriptions: frozenset[int] | None = None  # as they were at its end; None before the first session
     position: Position = ()  # of a publisher: its children's places depend on it, so it keeps it (ours)
 
 
@@ -177,7 +178,8 @@ class RappelPeer(Peer):
         kept = {topic: (feed.last, feed.cache) for topic, feed in self.trees.feeds.items()}
         is_publisher = any(feed.is_root for feed in self.trees.feeds.values())
         friends = tuple(self.friendship.friends) or self._memory.friends
-        return Memory(self.session, friends, kept, self.position if is_publisher else ())
+        position = self.position if is_publisher else ()
+        return Memory(self.session, friends, kept, frozenset(self.subscriptions), position)
 
     @property
     def version(self) -> Version:
