@@ -92,3 +92,21 @@ def test_subscriptions_outlive_a_session() -> None:
     world.run(30)
     assert world.tree(0) == {}
     assert world.tree(1) == {1: 0}
+
+
+def test_a_lost_farewell_makes_no_noise() -> None:
+    world = RappelWorld([[], [0]], publishers=[0])
+    world.start()
+    world.run(LOCATED_S)
+    world.engine.part([[1]])
+    world.unsubscribe(1, 0)
+    world.engine.heal()
+    for _ in range(20):
+        world.publish(0)
+        world.engine.disturb(loss=0.9999999)  # nor does the publisher hear that they are not wanted
+        world.run(5)
+        world.engine.disturb()
+    assert world.delivered(1) == []
+    assert not world.witness.noise
+    assert not world.peer(1).is_member(0)
+    assert not world.feed(0).children

@@ -297,14 +297,15 @@ class Trees:
         self._out.timer(("leave", feed.topic), self.config.leave_s)
 
     def finish_leave(self, now: float, feed: Feed) -> None:
-        """Out of the tree. What the parent has sent meanwhile is still awaited, and swallowed."""
+        """Out of the tree. What still comes is swallowed, until whoever missed the farewell has noticed the silence."""
         if feed.drained_at is not None:
             return
         if feed.parent is not None:
             self._out.send(feed.parent.node, LeaveTree(feed.topic))
-        feed.parent, feed.drained_at = None, now + self.config.timeout_s
+        drained_s = 2 * (self.config.ping_s + self.config.timeout_s)
+        feed.parent, feed.drained_at = None, now + drained_s
         feed.children.clear()
-        self._out.timer(("drained", feed.topic), self.config.timeout_s)
+        self._out.timer(("drained", feed.topic), drained_s)
 
     # Updates (§4.1)
 
