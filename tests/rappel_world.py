@@ -33,7 +33,7 @@ def workload_of(interests: Sequence[Iterable[int]], topic_count: int) -> Workloa
 
 
 class RappelWorld:
-    """Nodes at points of a plane, a message takes as many ms as they are apart; `publishers` by topic.
+    """Nodes at points of a plane, a message takes as many ms as they are apart, or up to `jitter_s` longer.
 
     world = RappelWorld([[], [0], [0]], publishers=[0])
     world.start()
@@ -50,6 +50,7 @@ class RappelWorld:
         *,
         points: Points | None = None,
         seed: int = 1,
+        jitter_s: float = 0.0,
         watch: Observer | None = None,
         **parameters: Any,
     ) -> None:
@@ -59,9 +60,8 @@ class RappelWorld:
         workload = workload_of(interests, len(publishers))
         self.system = Rappel(self.config, World(workload, self.publishers, self.usual_s, seed))
         self.witness = Witness(self, watch)
-        self.engine = CheckedEvents(
-            lambda _, a, b: self.usual_s(a, b), seed=seed, observer=self.witness, watch_sends=watch is not None
-        )
+        self._jitter_s, self._random = jitter_s, Random(f"jitter {seed}")
+        self.engine = CheckedEvents(self._delay, seed=seed, observer=self.witness, watch_sends=watch is not None)
         self.sessions: dict[Address, RappelPeer] = {}  # the last one of every node
         self.asked_for = {(node, topic) for node, mine in enumerate(interests) for topic in mine}
         for number in range(self.config.landmarks):
@@ -70,6 +70,9 @@ class RappelWorld:
 
     def usual_s(self, a: Address, b: Address) -> float:
         return max(math.dist(self.points[a], self.points[b]), 0.1) / 1_000
+
+    def _delay(self, now: float, a: Address, b: Address) -> float:
+        return self.usual_s(a, b) + self._jitter_s * self._random.random()
 
     @property
     def now(self) -> float:

@@ -91,3 +91,14 @@ def test_a_leave_that_is_under_way_does_not_begin_again() -> None:
     before = len(publisher.out.effects)
     publisher.trees.begin_leave(1.0, publisher.feed)
     assert len(publisher.out.effects) == before
+
+
+def test_a_guest_may_leave_and_bring_a_guest_itself() -> None:
+    publisher = Publisher(children=1)
+    publisher.join(1, 5.0)
+    publisher.adopt(1, 2, 7.0)
+    publisher.adopt(2, 3, 9.0)
+    publisher.trees.on_leave_tree(0.0, 2, LeaveTree(0))
+    assert publisher.guests() == {1: None, 3: 1}
+    publisher.trees.on_leave_tree(0.0, 1, LeaveTree(0))
+    assert publisher.guests() == {3: None}

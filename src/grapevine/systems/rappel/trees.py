@@ -212,10 +212,14 @@ class Trees:
 
     def _forget_child(self, feed: Feed, node: Address) -> None:
         """It is no child any more; the guest that it brought has its place now (§4.4)."""
+        self._settle_guests(feed, node)
         del feed.children[node]
+
+    def _settle_guests(self, feed: Feed, host: Address) -> None:
+        """Guests of this child are what it is: children, or guests of another one."""
         for child in feed.children.values():
-            if child.guest_of == node:
-                child.guest_of = None
+            if child.guest_of == host:
+                child.guest_of = feed.children[host].guest_of
 
     def _welcome(self, feed: Feed, session: int, instead_of: Address | None = None) -> JoinOk:
         assert feed.publisher_position is not None
@@ -226,9 +230,7 @@ class Trees:
         feed = self.feeds.get(message.feed)
         if feed is None or feed.leaving or sender not in feed.children or feed.publisher_position is None:
             return
-        for child in feed.children.values():
-            if child.guest_of == sender:  # it wanted to leave before, and stayed
-                child.guest_of = None
+        self._settle_guests(feed, sender)  # if it wanted to leave before, and stayed
         feed.children[message.child] = Child(message.position, message.session, now, guest_of=sender)
         self._out.send(message.child, self._welcome(feed, message.session, instead_of=sender))
         self._evict_surplus(feed)
