@@ -64,6 +64,7 @@ class RappelWorld:
         self.engine = CheckedEvents(self._delay, seed=seed, observer=self.witness, watch_sends=watch is not None)
         self.sessions: dict[Address, RappelPeer] = {}  # the last one of every node
         self.asked_for = {(node, topic) for node, mine in enumerate(interests) for topic in mine}
+        self.left: dict[tuple[Address, int], tuple[float, int]] = {}  # when and in which session a feed was left
         for number in range(self.config.landmarks):
             self.engine.start(len(interests) + number, self.system.server(number))
         self.engine.run(SETTLED_S)
@@ -112,6 +113,7 @@ class RappelWorld:
         self.engine.do(node, self.peer(node).subscribe(self.now, topic))
 
     def unsubscribe(self, node: Address, topic: int) -> None:
+        self.left[node, topic] = self.now, self.peer(node).session
         self.engine.do(node, self.peer(node).unsubscribe(self.now, topic))
 
     # What it looks like
@@ -148,9 +150,11 @@ class Witness:
             self._also.sent(now, sender, to, message, arrives)
 
     def received(self, now: float, node: Address, sender: Address, message: Any) -> None:
-        world, topic = self._world, message.topic
+        world, topic, peer = self._world, message.topic, self._world.peer(node)
         asked_for = (node, topic) in world.asked_for or world.publishers[topic] == node
-        if not asked_for or not world.peer(node).is_member(topic):
+        left, session = world.left.get((node, topic), (-math.inf, 0))
+        unknown = session < peer.session and now - left < 90  # left and came back, the parent knows of neither
+        if not asked_for or not (peer.is_member(topic) or unknown):
             self.noise.append(f"{now:.3f}: {node} got {topic}/{message.sequence} from {sender}")
 
     def delivered(self, now: float, node: Address, event: Deliver) -> None:

@@ -110,3 +110,17 @@ def test_a_lost_farewell_makes_no_noise() -> None:
     assert not world.witness.noise
     assert not world.peer(1).is_member(0)
     assert not world.feed(0).children
+
+
+def test_who_subscribes_again_gets_no_update_twice() -> None:
+    world = RappelWorld([[], [0]], publishers=[0])
+    world.start()
+    world.run(LOCATED_S)
+    world.publish(0)
+    world.run(1)
+    world.unsubscribe(1, 0)
+    world.run(120)
+    world.publish(0)
+    world.subscribe(1, 0)
+    world.run(1)
+    assert world.delivered(1) == [1, 2]

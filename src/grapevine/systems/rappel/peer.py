@@ -72,6 +72,7 @@ class RappelPeer(Peer):
         self.subscriptions = set(subscriptions)
         self.leaving = False
         self._out, self._random, self._memory = Outbox(), random, memory
+        self._updates = dict(memory.updates)
         self._publisher_of, self._key_of = publisher_of, key_of
         self._bloom_version = 1
         mine = Known(self.version, bloom.bloom_of(key_of(topic) for topic in self.subscriptions), memory.position)
@@ -179,7 +180,7 @@ class RappelPeer(Peer):
         is_publisher = any(feed.is_root for feed in self.trees.feeds.values())
         friends = tuple(self.friendship.friends) or self._memory.friends
         position = self.position if is_publisher else ()
-        return Memory(self.session, friends, kept, frozenset(self.subscriptions), position)
+        return Memory(self.session, friends, self._updates | kept, frozenset(self.subscriptions), position)
 
     @property
     def version(self) -> Version:
@@ -204,8 +205,8 @@ class RappelPeer(Peer):
     def _open(self, topic: int, *, root: bool = False) -> Feed:
         if topic not in self.trees.feeds:
             feed = Feed(topic, self._publisher_of(topic), root)
-            if topic in self._memory.updates:
-                feed.last, cache = self._memory.updates[topic]
+            if topic in self._updates:
+                feed.last, cache = self._updates[topic]
                 feed.cache = dict(cache)
             self.trees.feeds[topic] = feed
         return self.trees.feeds[topic]
@@ -440,6 +441,7 @@ class RappelPeer(Peer):
         elif name == "leave" and feed.leaving:
             self.trees.finish_leave(now, feed)
         elif name == "drained" and feed.drained_at is not None and feed.drained_at <= now and not self.leaving:
+            self._updates[topic] = feed.last, feed.cache
             del self.trees.feeds[topic]
 
     def _on_submit_timer(self, now: float, key: tuple[int, int]) -> None:
