@@ -51,18 +51,15 @@ class Events:
         observer: Observer | None = None,
         watch_sends: bool = False,
     ) -> None:
-        for name, value in (("loss", loss), ("duplication", duplication)):
-            if not 0 <= value < 1:
-                raise UsageError(f"{name}={value:g}: needs to lie between 0 and 1")
         self.now = 0.0
         self.peers: dict[Address, Peer] = {}
         self.counts: Counter[type] = Counter()  # messages sent, by kind
         self.sent: Counter[Address] = Counter()  # and by node
         self.got: Counter[Address] = Counter()
         self.events_sent: Counter[Address] = Counter()  # messages that carried an event
-        self._delay, self._loss, self._duplication = delay, loss, duplication
+        self._delay = delay
         self._random = Random(f"network {seed}")
-        self._unsure = loss > 0 or duplication > 0
+        self.disturb(loss=loss, duplication=duplication)
         self._observer, self._watch_sends = observer, watch_sends and observer is not None
         self._queue: list[tuple[float, int, Address, Peer | None, Address, Any]] = []
         self._order = 0
@@ -95,6 +92,14 @@ class Events:
     def heal(self) -> None:
         """The network is whole again."""
         self._groups = None
+
+    def disturb(self, *, loss: float = 0.0, duplication: float = 0.0) -> None:
+        """From now on these shares of the messages are lost, and arrive twice."""
+        for name, value in (("loss", loss), ("duplication", duplication)):
+            if not 0 <= value < 1:
+                raise UsageError(f"{name}={value:g}: needs to lie between 0 and 1")
+        self._loss, self._duplication = loss, duplication
+        self._unsure = loss > 0 or duplication > 0
 
     def run(self, until: float) -> None:
         """All that happens up to this time."""

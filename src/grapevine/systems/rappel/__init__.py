@@ -50,11 +50,13 @@ class Rappel(PeerSystem[RappelPeer]):
 
     def peer(self, node: Address, before: RappelPeer | None) -> RappelPeer:
         memory = before.memory() if before else Memory()
-        names = self.world.workload.topic_names
+        names, subscriptions = self.world.workload.topic_names, memory.subscriptions
+        if subscriptions is None:
+            subscriptions = frozenset(self.world.workload.topics_of(node).tolist())
         return RappelPeer(
             node,
             self.config,
-            subscriptions=self.world.workload.topics_of(node).tolist(),
+            subscriptions=subscriptions,
             published=self._published.get(node, ()),
             publisher_of=self.world.publishers.__getitem__,
             key_of=lambda topic: names[topic],

@@ -105,6 +105,13 @@ class Feed:
         instead = _nearest(self.children[farthest].position, staying | {node: at})
         return Accept(farthest, instead)  # Fig. 4d
 
+    def farthest(self) -> tuple[Address, Address]:
+        """The child farthest from the publisher, guests aside, and the child closest to it."""
+        ranks = {node: self.rank(node, child.position) for node, child in self.children.items() if child.guest_of is None}
+        node = max(ranks, key=ranks.__getitem__)
+        others = {other: child.position for other, child in self.children.items() if other != node}
+        return node, _nearest(self.children[node].position, others)
+
     def ancestor_for_rejoin(self, fan_out: int, random: Random) -> Address | None:
         """A non-parent ancestor, the less likely the farther it is (§4.3)."""
         if len(self.chain) < 2:

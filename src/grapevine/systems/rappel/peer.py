@@ -46,6 +46,7 @@ class Memory:
     session: int = 0
     friends: tuple[Address, ...] = ()  # stale by then (§5.3)
     updates: dict[int, tuple[int, dict[int, Update]]] = field(default_factory=dict)  # by feed: the last, the cache
+    subscriptions: frozenset[int] | None = None  # as they were at its end; None before the first session
     position: Position = ()  # of a publisher: its children's places depend on it, so it keeps it (ours)
 
 
@@ -71,6 +72,7 @@ class RappelPeer(Peer):
         self.subscriptions = set(subscriptions)
         self.leaving = False
         self._out, self._random, self._memory = Outbox(), random, memory
+        self._updates = dict(memory.updates)
         self._publisher_of, self._key_of = publisher_of, key_of
         self._bloom_version = 1
         mine = Known(self.version, bloom.bloom_of(key_of(topic) for topic in self.subscriptions), memory.position)
@@ -78,6 +80,8 @@ class RappelPeer(Peer):
         self.trees = Trees(config, me, self.session, self._out, random, self._covering, signatures)
         for topic in published:
             self._open(topic, root=True)
+        for topic in sorted(self.subscriptions):
+            self._open(topic)
         self._locating = Locating(config, landmarks, random, self._out)
         self._stagger: list[int] = []  # feeds that still have to be joined (§5.2)
         self._staggered = 0
@@ -156,6 +160,7 @@ class RappelPeer(Peer):
     def unsubscribe(self, now: float, topic: int) -> Effects:
         if topic in self.subscriptions:
             self.subscriptions.discard(topic)
+            self._stagger = [waiting for waiting in self._stagger if waiting != topic]
             self._interests_changed()
             feed = self.trees.feeds[topic]
             if not feed.is_root:
@@ -163,7 +168,7 @@ class RappelPeer(Peer):
         return self._out.take()
 
     def leave(self, now: float) -> Effects:
-        self.leaving = True
+        self.leaving, self._stagger = True, []
         for feed in self.trees.feeds.values():
             self.trees.begin_leave(now, feed)
         self._out.timer("left", 0.0)
@@ -174,7 +179,8 @@ class RappelPeer(Peer):
         kept = {topic: (feed.last, feed.cache) for topic, feed in self.trees.feeds.items()}
         is_publisher = any(feed.is_root for feed in self.trees.feeds.values())
         friends = tuple(self.friendship.friends) or self._memory.friends
-        return Memory(self.session, friends, kept, self.position if is_publisher else ())
+        position = self.position if is_publisher else ()
+        return Memory(self.session, friends, self._updates | kept, frozenset(self.subscriptions), position)
 
     @property
     def version(self) -> Version:
@@ -199,8 +205,8 @@ class RappelPeer(Peer):
     def _open(self, topic: int, *, root: bool = False) -> Feed:
         if topic not in self.trees.feeds:
             feed = Feed(topic, self._publisher_of(topic), root)
-            if topic in self._memory.updates:
-                feed.last, cache = self._memory.updates[topic]
+            if topic in self._updates:
+                feed.last, cache = self._updates[topic]
                 feed.cache = dict(cache)
             self.trees.feeds[topic] = feed
         return self.trees.feeds[topic]
@@ -220,12 +226,11 @@ class RappelPeer(Peer):
 
     def _located(self, now: float, position: Position) -> None:
         self.friendship.mine.position = self.trees.position = position
-        for feed in self.trees.feeds.values():
-            feed.publisher_position = position  # those that it publishes: the others are opened now
-        for topic in sorted(self.subscriptions):
-            self._open(topic)
-            self._stagger.append(topic)
-        self._stagger = [topic for topic in self._stagger if not self.trees.feeds[topic].is_root]
+        for topic, feed in sorted(self.trees.feeds.items()):
+            if feed.is_root:
+                feed.publisher_position = position
+            elif not feed.leaving:
+                self._stagger.append(topic)
         self._random.shuffle(self._stagger)
         config = self.config
         self._out.timer("ping", self._random.random() * config.ping_s)
@@ -436,6 +441,7 @@ class RappelPeer(Peer):
         elif name == "leave" and feed.leaving:
             self.trees.finish_leave(now, feed)
         elif name == "drained" and feed.drained_at is not None and feed.drained_at <= now and not self.leaving:
+            self._updates[topic] = feed.last, feed.cache
             del self.trees.feeds[topic]
 
     def _on_submit_timer(self, now: float, key: tuple[int, int]) -> None:

@@ -193,11 +193,33 @@ class Trees:
         if not isinstance(answer, Accept):
             self._out.send(sender, JoinForward(feed.topic, answer.to))
             return
-        feed.children[sender] = Child(message.position, message.session, now)
+        place = feed.children.get(sender if answer.evicted is None else answer.evicted)
+        feed.children[sender] = Child(message.position, message.session, now, place.guest_of if place else None)
         self._out.send(sender, self._welcome(feed, message.session))
         if answer.evicted is not None and answer.instead is not None:
-            del feed.children[answer.evicted]
-            self._out.send(answer.evicted, ChangeParent(feed.topic, answer.instead))
+            self._evict(feed, answer.evicted, answer.instead)
+            self._evict_surplus(feed)
+
+    def _evict(self, feed: Feed, node: Address, instead: Address) -> None:
+        """Send a child to another parent (Fig. 4d)."""
+        self._forget_child(feed, node)
+        self._out.send(node, ChangeParent(feed.topic, instead))
+
+    def _evict_surplus(self, feed: Feed) -> None:
+        """Guests that stay have made it more children than there may be: the farthest goes, as in Fig. 4d."""
+        while sum(child.guest_of is None for child in feed.children.values()) > self.config.children:
+            self._evict(feed, *feed.farthest())
+
+    def _forget_child(self, feed: Feed, node: Address) -> None:
+        """It is no child any more; the guest that it brought has its place now (§4.4)."""
+        self._settle_guests(feed, node)
+        del feed.children[node]
+
+    def _settle_guests(self, feed: Feed, host: Address) -> None:
+        """Guests of this child are what it is: children, or guests of another one."""
+        for child in feed.children.values():
+            if child.guest_of == host:
+                child.guest_of = feed.children[host].guest_of
 
     def _welcome(self, feed: Feed, session: int, instead_of: Address | None = None) -> JoinOk:
         assert feed.publisher_position is not None
@@ -208,27 +230,24 @@ class Trees:
         feed = self.feeds.get(message.feed)
         if feed is None or feed.leaving or sender not in feed.children or feed.publisher_position is None:
             return
+        self._settle_guests(feed, sender)  # if it wanted to leave before, and stayed
         feed.children[message.child] = Child(message.position, message.session, now, guest_of=sender)
         self._out.send(message.child, self._welcome(feed, message.session, instead_of=sender))
+        self._evict_surplus(feed)
 
     def on_leave_tree(self, now: float, sender: Address, message: LeaveTree) -> None:
         """A child has another parent, or leaves."""
         feed = self.feeds.get(message.feed)
-        if feed is None or feed.children.pop(sender, None) is None:
+        if feed is None or sender not in feed.children:
             return
-        for child in feed.children.values():
-            if child.guest_of == sender:
-                child.guest_of = None
+        self._forget_child(feed, sender)
         if feed.leaving and not feed.children:
             self.finish_leave(now, feed)
 
     def drop_silent_children(self, feed: Feed, before: float) -> None:
         """Children that were last heard of before this time have failed (§4.1)."""
         for node in [node for node, child in feed.children.items() if child.heard < before]:
-            del feed.children[node]
-            for child in feed.children.values():
-                if child.guest_of == node:
-                    child.guest_of = None
+            self._forget_child(feed, node)
 
     # Keeping in touch
 
@@ -262,6 +281,8 @@ class Trees:
 
     def begin_leave(self, now: float, feed: Feed) -> None:
         """Hand the children on and serve them until they have other parents."""
+        if feed.leaving:
+            return
         feed.leaving, feed.search = True, None
         if not feed.children or feed.publisher_position is None:
             self.finish_leave(now, feed)
@@ -278,14 +299,15 @@ class Trees:
         self._out.timer(("leave", feed.topic), self.config.leave_s)
 
     def finish_leave(self, now: float, feed: Feed) -> None:
-        """Out of the tree. What the parent has sent meanwhile is still awaited, and swallowed."""
+        """Out of the tree. What still comes is swallowed, until whoever missed the farewell has noticed the silence."""
         if feed.drained_at is not None:
             return
         if feed.parent is not None:
             self._out.send(feed.parent.node, LeaveTree(feed.topic))
-        feed.parent, feed.drained_at = None, now + self.config.timeout_s
+        drained_s = 2 * (self.config.ping_s + self.config.timeout_s)
+        feed.parent, feed.drained_at = None, now + drained_s
         feed.children.clear()
-        self._out.timer(("drained", feed.topic), self.config.timeout_s)
+        self._out.timer(("drained", feed.topic), drained_s)
 
     # Updates (§4.1)
 

@@ -1,0 +1,104 @@
+"""A node's part in the trees (§4), message by message."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from grapevine.systems.peer import Address, Message, Send
+from grapevine.systems.rappel import RappelConfig
+from grapevine.systems.rappel.feed import Feed
+from grapevine.systems.rappel.messages import Adopt, ChangeParent, Join, JoinOk, LeaveTree
+from grapevine.systems.rappel.outbox import Outbox
+from grapevine.systems.rappel.trees import Trees
+
+
+class Publisher:
+    """The publisher of feed 0, at the origin of a line; others are at `x`."""
+
+    def __init__(self, **parameters: Any) -> None:
+        self.out = Outbox()
+        self.trees = Trees(RappelConfig(**parameters), 0, 1, self.out, Random(1), lambda topic: [])
+        self.trees.position = (0.0,)
+        self.feed = self.trees.feeds[0] = Feed(0, publisher=0, is_root=True, publisher_position=(0.0,))
+
+    def join(self, node: Address, x: float) -> None:
+        self.trees.on_join(0.0, node, Join(0, (x,), 1, 0))
+
+    def adopt(self, leaving: Address, child: Address, x: float) -> None:
+        self.trees.on_adopt(0.0, leaving, Adopt(0, child, (x,), 1))
+
+    def guests(self) -> dict[Address, Address | None]:
+        return {node: child.guest_of for node, child in self.feed.children.items()}
+
+    def said(self, to: Address, kind: type[Message]) -> list[Any]:
+        sent = [effect for effect in self.out.effects if isinstance(effect, Send)]
+        return [effect.message for effect in sent if effect.to == to and isinstance(effect.message, kind)]
+
+
+def test_a_child_of_a_leaving_child_is_taken_beyond_the_bound_until_that_has_left() -> None:
+    publisher = Publisher(children=1)
+    publisher.join(1, 5.0)
+    publisher.adopt(1, 2, 9.0)
+    assert publisher.guests() == {1: None, 2: 1}
+    assert publisher.said(2, JoinOk)[0].instead_of == 1
+    publisher.trees.on_leave_tree(0.0, 1, LeaveTree(0))
+    assert publisher.guests() == {2: None}
+
+
+def test_who_takes_a_guests_place_is_a_guest() -> None:
+    publisher = Publisher(children=1)
+    publisher.join(1, 5.0)
+    publisher.adopt(1, 2, 9.0)
+    publisher.join(3, 7.0)
+    assert publisher.guests() == {1: None, 3: 1}
+    assert publisher.said(2, ChangeParent) == [ChangeParent(0, 3)]
+
+
+def test_a_guest_that_asks_once_more_stays_one() -> None:
+    publisher = Publisher(children=1)
+    publisher.join(1, 5.0)
+    publisher.adopt(1, 2, 9.0)
+    publisher.join(2, 9.0)
+    assert publisher.guests() == {1: None, 2: 1}
+
+
+def test_a_child_that_wanted_to_leave_and_stayed_may_hand_over_another_child_later() -> None:
+    publisher = Publisher(children=2)
+    publisher.join(1, 5.0)
+    publisher.join(2, 6.0)
+    publisher.adopt(1, 3, 9.0)
+    publisher.adopt(1, 4, 8.0)
+    assert publisher.guests() == {1: None, 2: None, 4: 1}  # of those that are no guests, 3 was the farthest
+    assert publisher.said(3, ChangeParent) == [ChangeParent(0, 4)]
+    publisher.trees.on_leave_tree(0.0, 1, LeaveTree(0))
+    assert publisher.guests() == {2: None, 4: None}
+
+
+def test_a_silent_child_that_had_brought_a_guest_makes_room_for_it() -> None:
+    publisher = Publisher(children=1)
+    publisher.join(1, 5.0)
+    publisher.adopt(1, 2, 9.0)
+    publisher.feed.children[2].heard = 60.0
+    publisher.trees.drop_silent_children(publisher.feed, before=45.0)
+    assert publisher.guests() == {2: None}
+
+
+def test_a_leave_that_is_under_way_does_not_begin_again() -> None:
+    publisher = Publisher()
+    publisher.join(1, 5.0)
+    publisher.trees.begin_leave(0.0, publisher.feed)
+    before = len(publisher.out.effects)
+    publisher.trees.begin_leave(1.0, publisher.feed)
+    assert len(publisher.out.effects) == before
+
+
+def test_a_guest_may_leave_and_bring_a_guest_itself() -> None:
+    publisher = Publisher(children=1)
+    publisher.join(1, 5.0)
+    publisher.adopt(1, 2, 7.0)
+    publisher.adopt(2, 3, 9.0)
+    publisher.trees.on_leave_tree(0.0, 2, LeaveTree(0))
+    assert publisher.guests() == {1: None, 3: 1}
+    publisher.trees.on_leave_tree(0.0, 1, LeaveTree(0))
+    assert publisher.guests() == {3: None}
