@@ -125,7 +125,8 @@ class RappelWorld:
     def tree(self, topic: int = 0) -> dict[Address, Address | None]:
         """Who is whose child in a feed, of those that are there."""
         there = {node: peer for node in self.nodes if isinstance(peer := self.engine.peers.get(node), RappelPeer)}
-        return {node: self.system.parent(peer, topic) for node, peer in there.items() if topic in peer.subscriptions}
+        feeds = {node: peer.trees.feeds[topic] for node, peer in there.items() if topic in peer.subscriptions}
+        return {node: feed.parent.node if feed.parent else None for node, feed in feeds.items()}
 
     def subscribers(self, topic: int = 0) -> list[Address]:
         """Those that are there, without the publisher."""

@@ -184,6 +184,12 @@ def test_every_claim_is_judged_on_what_its_experiments_would_bring(quick: bool) 
     metrics += "partitioned_topics connected_topics connected_topics_min diameter_max top_intersection "
     metrics += "popularity_exponent backups_share backup_of_min backup_of_max backup_of_rarely view small_views "
     metrics += "repair_ms lost_events degree_max_on_the_way diameter_on_the_way "
+    metrics += (
+        "best_friends_cover false_positives_50 false_positives_100 false_positives_200 delay_ms_p50 delay_ms_p95 "
+    )
+    metrics += "delay_ms_max stretch_p50 stretch_p95 direct_stretch_p50 observer_delay_ms_p50 observer_within_1s "
+    metrics += "fully_covered fully_covered_multi load_correlation messages_per_s_p50 "
+    metrics += " ".join(f"rejoins_at_height_{height} " for height in range(5))
     metrics += " ".join(f"{kind}_per_change" for kind in (*SPIDERCAST_MESSAGES, *OMEN_MESSAGES))
     published = published_experiments()
     for claim in CLAIMS.values():

@@ -1,6 +1,6 @@
 """What the papers claim, beside what was measured: one judge per claim, from the series of its experiments."""
 
-from grapevine.experiment.claims import magnet, omen, spidercast, vitis
+from grapevine.experiment.claims import magnet, omen, rappel, spidercast, vitis
 from grapevine.experiment.claims.base import (
     CLAIMS,
     MET,
@@ -25,6 +25,7 @@ __all__ = [
     "judge_all",
     "magnet",
     "omen",
+    "rappel",
     "spidercast",
     "vitis",
 ]
