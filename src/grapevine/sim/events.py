@@ -22,7 +22,7 @@ from grapevine.model.errors import UsageError
 from grapevine.systems.peer import Address, Deliver, Effects, Finished, Peer, Send, SetTimer
 
 Delay = Callable[[float, Address, Address], float]  # (now, sender, target) → seconds
-_TIMER, _ACTION = -1, -2  # who "sends" a timer, and what the caller has planned
+_NOBODY, _TIMER, _ACTION = -1, -2, -3  # no node; who "sends" a timer, and what the caller has planned
 
 
 class Observer(Protocol):
@@ -59,11 +59,11 @@ class Events:
         self.events_sent: Counter[Address] = Counter()  # messages that carried an event
         self._delay = delay
         self._random = Random(f"network {seed}")
+        self._groups: dict[Address, int] | None = None
         self.disturb(loss=loss, duplication=duplication)
         self._observer, self._watch_sends = observer, watch_sends and observer is not None
         self._queue: list[tuple[float, int, Address, Peer | None, Address, Any]] = []
         self._order = 0
-        self._groups: dict[Address, int] | None = None
 
     def start(self, node: Address, peer: Peer) -> None:
         """A session of the node begins now."""
@@ -83,15 +83,18 @@ class Events:
 
     def at(self, time: float, action: Callable[[], None]) -> None:
         """Do this at that time."""
-        self._push(max(time, self.now), 0, None, _ACTION, action)
+        self._order += 1
+        heappush(self._queue, (max(time, self.now), self._order, _NOBODY, None, _ACTION, action))
 
     def part(self, groups: Sequence[Sequence[Address]]) -> None:
         """Messages between these groups are lost until `heal`. Nodes in none of them are a group of their own."""
         self._groups = {node: number for number, group in enumerate(groups) for node in group}
+        self._rough = True
 
     def heal(self) -> None:
         """The network is whole again."""
         self._groups = None
+        self._rough = self._loss > 0 or self._duplication > 0
 
     def disturb(self, *, loss: float = 0.0, duplication: float = 0.0) -> None:
         """From now on these shares of the messages are lost, and arrive twice."""
@@ -99,20 +102,20 @@ class Events:
             if not 0 <= value < 1:
                 raise UsageError(f"{name}={value:g}: needs to lie between 0 and 1")
         self._loss, self._duplication = loss, duplication
-        self._unsure = loss > 0 or duplication > 0
+        self._rough = loss > 0 or duplication > 0 or self._groups is not None
 
     def run(self, until: float) -> None:
         """All that happens up to this time."""
-        queue, peers, got, observer, do = self._queue, self.peers, self.got, self._observer, self.do
+        queue, peers, got, observer, do, pop = self._queue, self.peers, self.got, self._observer, self.do, heappop
         while queue and queue[0][0] <= until:
-            self.now, _, node, peer, sender, what = heappop(queue)
-            if sender == _ACTION:
+            self.now, _, node, peer, sender, what = pop(queue)
+            if peers.get(node) is not peer:
+                continue  # that session is over
+            if sender == _TIMER:
+                do(node, peer.on_timer(self.now, what))  # type: ignore[union-attr]  # only peers set timers
+            elif sender == _ACTION:
                 what()
-            elif peers.get(node) is not peer or peer is None:
-                continue
-            elif sender == _TIMER:
-                do(node, peer.on_timer(self.now, what))
-            else:
+            elif peer is not None:
                 got[node] += 1
                 if observer is not None and what.carries_event:
                     observer.received(self.now, node, sender, what)
@@ -139,19 +142,18 @@ class Events:
         self.counts[type(message)] += 1
         if message.carries_event:
             self.events_sent[node] += 1
-        copies = 1
-        if self._unsure:
-            copies = 0 if self._random.random() < self._loss else 1 + (self._random.random() < self._duplication)
-        groups = self._groups
-        if groups is not None and groups.get(node) != groups.get(to):
-            copies = 0
-        arrives = None
-        for _ in range(copies):
+        copies, arrives = self._copies(node, to) if self._rough else 1, None
+        while copies:
+            copies -= 1
             arrives = self.now + self._delay(self.now, node, to)
-            self._push(arrives, to, self.peers.get(to), node, message)
+            self._order += 1
+            heappush(self._queue, (arrives, self._order, to, self.peers.get(to), node, message))
         if self._watch_sends and self._observer is not None:
             self._observer.sent(self.now, node, to, message, arrives)
 
-    def _push(self, time: float, node: Address, peer: Peer | None, sender: Address, what: Any) -> None:
-        self._order += 1
-        heappush(self._queue, (time, self._order, node, peer, sender, what))
+    def _copies(self, node: Address, to: Address) -> int:
+        """How many copies of a message arrive: none across a cut or when it is lost, two when it is doubled."""
+        groups = self._groups
+        if groups is not None and groups.get(node) != groups.get(to):
+            return 0
+        return 0 if self._random.random() < self._loss else 1 + (self._random.random() < self._duplication)

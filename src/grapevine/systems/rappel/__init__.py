@@ -16,6 +16,9 @@ from __future__ import annotations
 
 from random import Random
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from grapevine.model.identity import EventSignatures, key_from
 from grapevine.systems.peer import Address, PeerSystem, Place, World, register_peers
 from grapevine.systems.rappel.config import RappelConfig
 from grapevine.systems.rappel.peer import Memory, RappelPeer
@@ -39,6 +42,7 @@ class Rappel(PeerSystem[RappelPeer]):
             self._published.setdefault(publisher, []).append(topic)
         first = world.workload.node_count
         self._landmarks = list(range(first, first + config.landmarks))
+        self._keys: dict[Address, Ed25519PrivateKey] = {}
 
     @classmethod
     def servers(cls, config: RappelConfig) -> int:
@@ -63,7 +67,18 @@ class Rappel(PeerSystem[RappelPeer]):
             landmarks=self._landmarks,
             random=Random(f"rappel {self.world.seed} {node} {memory.session}"),
             memory=memory,
+            signatures=self._signatures(node) if self.config.signed else None,
         )
+
+    def _signatures(self, node: Address) -> EventSignatures:
+        """A node has the keys of the feeds that it publishes, and knows the public ones of the others (§4.1)."""
+        own = {topic: self._key(node) for topic in self._published.get(node, ())}
+        return EventSignatures(own, lambda topic: self._key(self.world.publishers[topic]).public_key())
+
+    def _key(self, publisher: Address) -> Ed25519PrivateKey:
+        if publisher not in self._keys:
+            self._keys[publisher] = key_from(f"{self.world.seed} {publisher}")
+        return self._keys[publisher]
 
     def neighbours(self, peer: RappelPeer) -> dict[Address, list[str]]:
         return peer.neighbours()

@@ -41,6 +41,7 @@ class RappelConfig(Config):
     recover_gaps: bool = parameter(
         True, "pull what sequence numbers show to be missing, also without a new parent", source="§4.1"
     )
+    signed: bool = parameter(False, "publishers sign their updates, and every node checks them", source="§4.1")
     landmarks: int = parameter(18, "landmark servers", source="§6.1.4", low=3, high=1_000)
     landmark_rounds: int = parameter(
         4, "times that a newcomer measures its distance to each", source="ours: §6.1.4 says a matter of seconds", low=1
