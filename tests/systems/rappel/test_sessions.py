@@ -124,3 +124,21 @@ def test_who_subscribes_again_gets_no_update_twice() -> None:
     world.subscribe(1, 0)
     world.run(1)
     assert world.delivered(1) == [1, 2]
+
+
+def test_a_publisher_that_leaves_sends_nobody_in_circles() -> None:
+    joins = Sent(Join)
+    world = RappelWorld([[], [0], [0]], publishers=[0], watch=joins)
+    world.start()
+    world.run(LOCATED_S)
+    joins.messages.clear()
+    world.engine.leave(0)
+    world.run(20)
+    assert len(joins.messages) <= 6
+    world.run(60)
+    assert not world.is_there(0)
+    world.start(0)
+    world.run(60)
+    world.publish(0)
+    world.run(1)
+    assert world.delivered(1) == world.delivered(2) == [1]

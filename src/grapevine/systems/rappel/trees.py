@@ -181,7 +181,8 @@ class Trees:
     def on_join(self, now: float, sender: Address, message: Join) -> None:
         """Algorithm 2."""
         feed = self.feeds.get(message.feed)
-        if feed is None or feed.drained_at is not None or not self.position:
+        gone = feed is not None and (feed.drained_at is not None or (feed.leaving and feed.is_root))
+        if feed is None or gone or not self.position:
             self._out.send(sender, JoinDeny(message.feed))
             return
         if message.periodic and message.steps == 0:
