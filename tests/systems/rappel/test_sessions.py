@@ -142,3 +142,17 @@ def test_a_publisher_that_leaves_sends_nobody_in_circles() -> None:
     world.publish(0)
     world.run(1)
     assert world.delivered(1) == world.delivered(2) == [1]
+
+
+def test_subscribing_again_and_again_makes_no_more_rejoins() -> None:
+    joins = Sent(Join)
+    world = RappelWorld([[], [0], [0]], publishers=[0], points=[(0, 0), (5, 0), (9, 0)], children=1, watch=joins)
+    world.start()
+    world.run(LOCATED_S)
+    for _ in range(10):
+        world.unsubscribe(2, 0)
+        world.subscribe(2, 0)
+    world.run(60)
+    joins.messages.clear()
+    world.run(6_000)
+    assert len([sender for _, sender, _, message in joins.messages if message.periodic and message.steps == 0]) == 10
