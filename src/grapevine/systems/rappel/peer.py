@@ -109,7 +109,7 @@ class RappelPeer(Peer):
             LeaveTree: self.trees.on_leave_tree,
             Pull: lambda _, sender, message: self.trees.on_pull(sender, message),
             Update: self._on_update,
-            Submit: lambda _, sender, message: self.trees.on_submit(sender, message),
+            Submit: self._on_submit,
             Submitted: lambda _, __, message: self.trees.on_submitted(message),
         }
 
@@ -432,6 +432,9 @@ class RappelPeer(Peer):
 
     def _on_update(self, now: float, sender: Address, message: Update) -> None:
         self.trees.on_update(sender, message, wanted=message.topic in self.subscriptions)
+
+    def _on_submit(self, now: float, sender: Address, message: Submit) -> None:
+        self.trees.on_submit(sender, message, wanted=message.feed in self.subscriptions)
 
     def _on_feed_timer(self, now: float, name: str, topic: int, number: int = 0) -> None:
         feed = self.trees.feeds.get(topic)
