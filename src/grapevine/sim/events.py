@@ -120,7 +120,7 @@ class Events:
                 if observer is not None and what.carries_event:
                     observer.received(self.now, node, sender, what)
                 do(node, peer.on_message(self.now, sender, what))
-        self.now = until
+        self.now = max(self.now, until)
 
     def do(self, node: Address, effects: Effects) -> None:
         """Carry out what a peer answered with."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from grapevine.systems.rappel.messages import Join
 from tests.rappel_world import LOCATED_S, RappelWorld, Sent
 
@@ -124,3 +126,62 @@ def test_who_subscribes_again_gets_no_update_twice() -> None:
     world.subscribe(1, 0)
     world.run(1)
     assert world.delivered(1) == [1, 2]
+
+
+def test_a_publisher_that_leaves_sends_nobody_in_circles() -> None:
+    joins = Sent(Join)
+    world = RappelWorld([[], [0], [0]], publishers=[0], watch=joins)
+    world.start()
+    world.run(LOCATED_S)
+    joins.messages.clear()
+    world.engine.leave(0)
+    world.run(20)
+    assert len(joins.messages) <= 6
+    world.run(60)
+    assert not world.is_there(0)
+    world.start(0)
+    world.run(60)
+    world.publish(0)
+    world.run(1)
+    assert world.delivered(1) == world.delivered(2) == [1]
+
+
+def test_subscribing_again_and_again_makes_no_more_rejoins() -> None:
+    joins = Sent(Join)
+    world = RappelWorld([[], [0], [0]], publishers=[0], points=[(0, 0), (5, 0), (9, 0)], children=1, watch=joins)
+    world.start()
+    world.run(LOCATED_S)
+    for _ in range(10):
+        world.unsubscribe(2, 0)
+        world.subscribe(2, 0)
+    world.run(60)
+    joins.messages.clear()
+    world.run(6_000)
+    assert len([sender for _, sender, _, message in joins.messages if message.periodic and message.steps == 0]) == 10
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_updates_of_other_publishers_go_through_the_master_once_each(seed: int) -> None:
+    """§2, with half of the messages lost and many doubled."""
+    world = RappelWorld([[], [0], [0], []], publishers=[0], seed=seed)
+    world.start()
+    world.run(LOCATED_S)
+    world.engine.disturb(loss=0.5, duplication=0.3)
+    for number in range(5):
+        world.publish(0, node=number % 3 + 1, payload=b"%d" % number)
+        world.run(1)
+    world.run(200)
+    world.engine.disturb()
+    world.run(300)
+    assert sorted(update.payload for update in world.feed(0).cache.values()) == [b"0", b"1", b"2", b"3", b"4"]
+    assert sorted(world.delivered(1)) == sorted(world.delivered(2)) == [1, 2, 3, 4, 5]
+    assert not world.witness.noise
+
+
+def test_a_master_publisher_that_subscribes_to_its_feed_gets_what_others_publish() -> None:
+    world = RappelWorld([[0], [0]], publishers=[0])
+    world.start()
+    world.run(LOCATED_S)
+    world.publish(0, node=1)
+    world.run(1)
+    assert world.delivered(0) == world.delivered(1) == [1]

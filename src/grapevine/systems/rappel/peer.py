@@ -87,6 +87,7 @@ class RappelPeer(Peer):
         self._staggered = 0
         self._probed: set[Address] = set()  # stale friends that have not answered (§5.3)
         self._rejoining = False
+        self._rejoin_timers: set[int] = set()  # feeds that have one
         self._auditing: Address | None = None  # who was asked for its profile, or to be a friend
         self._repeats = 0  # of this period's audit
         self._pinged: dict[Address, tuple[int, ...]] = {}  # who has not answered yet, and as whose parent it was asked
@@ -108,7 +109,7 @@ class RappelPeer(Peer):
             LeaveTree: self.trees.on_leave_tree,
             Pull: lambda _, sender, message: self.trees.on_pull(sender, message),
             Update: self._on_update,
-            Submit: lambda _, sender, message: self.trees.on_submit(sender, message),
+            Submit: self._on_submit,
             Submitted: lambda _, __, message: self.trees.on_submitted(message),
         }
 
@@ -152,7 +153,7 @@ class RappelPeer(Peer):
             feed = self._open(topic)
             feed.leaving, feed.drained_at = False, None
             if self._rejoining:
-                self._out.timer(("rejoin", topic), self._random.random() * self.config.rejoin_s)
+                self._begin_rejoin(topic)
             if self.position and feed.parent is None and not feed.is_root:
                 self.trees.search_again(feed)
         return self._out.take()
@@ -279,7 +280,12 @@ class RappelPeer(Peer):
         if not self._stagger and not self._rejoining:
             self._rejoining = True
             for topic in self.trees.feeds:
-                self._out.timer(("rejoin", topic), self._random.random() * self.config.rejoin_s)
+                self._begin_rejoin(topic)
+
+    def _begin_rejoin(self, topic: int) -> None:
+        if topic not in self._rejoin_timers:
+            self._rejoin_timers.add(topic)
+            self._out.timer(("rejoin", topic), self._random.random() * self.config.rejoin_s)
 
     # Pings (§3.3, §4.1)
 
@@ -427,9 +433,14 @@ class RappelPeer(Peer):
     def _on_update(self, now: float, sender: Address, message: Update) -> None:
         self.trees.on_update(sender, message, wanted=message.topic in self.subscriptions)
 
+    def _on_submit(self, now: float, sender: Address, message: Submit) -> None:
+        self.trees.on_submit(sender, message, wanted=message.feed in self.subscriptions)
+
     def _on_feed_timer(self, now: float, name: str, topic: int, number: int = 0) -> None:
         feed = self.trees.feeds.get(topic)
         if feed is None:
+            if name == "rejoin":
+                self._rejoin_timers.discard(topic)
             return
         if name == "join":
             self.trees.timed_out(feed, number)

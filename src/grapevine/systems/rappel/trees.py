@@ -181,7 +181,8 @@ class Trees:
     def on_join(self, now: float, sender: Address, message: Join) -> None:
         """Algorithm 2."""
         feed = self.feeds.get(message.feed)
-        if feed is None or feed.drained_at is not None or not self.position:
+        gone = feed is not None and (feed.drained_at is not None or (feed.leaving and feed.is_root))
+        if feed is None or gone or not self.position:
             self._out.send(sender, JoinDeny(message.feed))
             return
         if message.periodic and message.steps == 0:
@@ -377,8 +378,8 @@ class Trees:
             self._out.send(master, Submit(*key, self._submitted[key]))
             self._out.timer(("submit", key), self.config.timeout_s)
 
-    def on_submit(self, sender: Address, message: Submit) -> None:
-        """As the master publisher: publish it, once."""
+    def on_submit(self, sender: Address, message: Submit, *, wanted: bool) -> None:
+        """As the master publisher: publish it, once; a subscriber, too, if it wants its own feed."""
         feed = self.feeds.get(message.feed)
         if feed is None or not feed.is_root or not self.position:
             return
@@ -386,7 +387,9 @@ class Trees:
             self._published[sender, message.number] = None
             if len(self._published) > 1_000:
                 del self._published[next(iter(self._published))]
-            self.publish(feed, message.payload)
+            number = self.publish(feed, message.payload)
+            if wanted:
+                self._out.add(Deliver(message.feed, number, message.payload, sender))
         self._out.send(sender, Submitted(message.feed, message.number))
 
     def on_submitted(self, message: Submitted) -> None:
