@@ -22,6 +22,7 @@ from grapevine.sim.churn import REJOINS, Schedule, flash_crowd, from_sessions, m
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.result import KIND, Simulation, export_links
 from grapevine.sim.simulate import RunConfig, simulate, system_named
+from grapevine.sim.transcript import Transcript
 from grapevine.systems import PEER_SYSTEMS, all_systems
 
 HEADLINE = {
@@ -182,6 +183,7 @@ def _run_simulate(
     set_: list[str] | None,
     clock: list[str] | None,
     latency_from: Path | None,
+    transcript: bool,
     seed: int,
     threads: int | None,
     force: bool,
@@ -193,7 +195,11 @@ def _run_simulate(
     loaded = Workload.load(workload, latency=latency_from)
     schedule = _schedule(loaded, seed=seed, **churn)
     rounds = int(timed.end_s) if timed else run.rounds
-    with new_folder(out_, kind=KIND, force=force) as partial, live_progress(rounds, quiet=json) as progress:
+    with (
+        new_folder(out_, kind=KIND, force=force) as partial,
+        live_progress(rounds, quiet=json) as progress,
+        _transcript(partial, system, wanted=transcript) as lines,
+    ):
         done = simulate(
             system,
             loaded,
@@ -203,6 +209,7 @@ def _run_simulate(
             run=run,
             clock=timed,
             latency=loaded.latency,
+            transcript=lines,
             progress=progress,
             **parameters,
         )
@@ -211,6 +218,20 @@ def _run_simulate(
         print_json({"folder": str(out_), "system": system, "summary": done.summary})
         return
     print_simulations([done], escape(f"{system} on {loaded.name}: {out_}"))
+
+
+@contextmanager
+def _transcript(folder: Path, system: str, *, wanted: bool) -> Iterator[Transcript | None]:
+    """A file beside the tables, written as the run goes."""
+    if not wanted:
+        yield None
+        return
+    if system not in PEER_SYSTEMS:
+        raise UsageError(
+            f"--transcript: {system} runs by rounds and sends no messages; it is for {', '.join(PEER_SYSTEMS)}"
+        )
+    with (folder / "transcript.txt").open("w") as file:
+        yield Transcript(write=file.write)
 
 
 def systems(
@@ -296,6 +317,11 @@ def add_to(app: typer.Typer) -> None:
             "latency_from",
             Annotated[Path | None, typer.Option(metavar="DIR", help="Latencies of this workload, for peers.")],
             None,
+        ),
+        option(
+            "transcript",
+            Annotated[bool, typer.Option("--transcript", help="Write every message of peers to transcript.txt.")],
+            False,
         ),
     ]
     last = [

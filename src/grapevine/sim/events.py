@@ -38,6 +38,28 @@ class Observer(Protocol):
         """A peer handed an event to its application."""
 
 
+class Observers:
+    """Several observers, as one."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def sent(self, now: float, sender: Address, to: Address, message: Any, arrives: float | None) -> None:
+        """A message left."""
+        for observer in self._observers:
+            observer.sent(now, sender, to, message, arrives)
+
+    def received(self, now: float, node: Address, sender: Address, message: Any) -> None:
+        """A message that carries an event arrived."""
+        for observer in self._observers:
+            observer.received(now, node, sender, message)
+
+    def delivered(self, now: float, node: Address, event: Deliver) -> None:
+        """A peer handed an event to its application."""
+        for observer in self._observers:
+            observer.delivered(now, node, event)
+
+
 class Events:
     """A network of peers and its clock."""
 

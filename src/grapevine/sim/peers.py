@@ -18,11 +18,12 @@ from grapevine.model.errors import UsageError
 from grapevine.model.workload import Latency, Workload
 from grapevine.sim.churn import Schedule, everyone
 from grapevine.sim.clock import ClockConfig
-from grapevine.sim.events import Events
+from grapevine.sim.events import Events, Observers
 from grapevine.sim.latency import make_latency
 from grapevine.sim.peer_tables import final_tables, round_row, summarise
 from grapevine.sim.recorder import Recorder
 from grapevine.sim.result import Simulation
+from grapevine.sim.transcript import Transcript
 from grapevine.systems.peer import PEER_SYSTEMS, Address, Peer, World
 
 _START, _PHASE, _OBSERVER, _PUBLISHER = 211, 212, 213, 214  # the `round` words of these draws
@@ -41,6 +42,7 @@ class PeerRun:
         seed: int,
         schedule: Schedule | None = None,
         recorded: Latency | None = None,
+        transcript: Transcript | None = None,
     ) -> None:
         kind = PEER_SYSTEMS[system]
         servers = kind.servers(config)
@@ -52,7 +54,12 @@ class PeerRun:
         self.observers = self._observers()
         self.recorder = Recorder(interested, self.latency, self._position_of, self.observers)
         self.engine = Events(
-            self.latency, seed=seed, loss=clock.loss, duplication=clock.duplication, observer=self.recorder
+            self.latency,
+            seed=seed,
+            loss=clock.loss,
+            duplication=clock.duplication,
+            observer=Observers(self.recorder, transcript) if transcript else self.recorder,
+            watch_sends=transcript is not None,
         )
         self.interested = interested
         self.before: dict[Address, Peer] = {}  # last sessions
@@ -185,14 +192,17 @@ def simulate_peers(
     *,
     seed: int,
     schedule: Schedule | None,
-    recorded: Latency | None,
-    progress: Callable[[dict[str, Any]], None] | None,
+    recorded: Latency | None = None,
+    transcript: Transcript | None = None,
+    progress: Callable[[dict[str, Any]], None] | None = None,
 ) -> Simulation:
     """Run a system of peers and measure it."""
     from grapevine import __version__
 
     began, cpu = time.perf_counter(), time.process_time()
-    run = PeerRun(system, workload, config, clock, seed=seed, schedule=schedule, recorded=recorded)
+    run = PeerRun(
+        system, workload, config, clock, seed=seed, schedule=schedule, recorded=recorded, transcript=transcript
+    )
     rows: list[dict[str, Any]] = []
     letters: list[dict[str, Any]] = []
     at = 0.0

@@ -27,6 +27,7 @@ from grapevine.sim.peers import simulate_peers
 from grapevine.sim.result import Simulation
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.snapshot import draw_topic, links_of
+from grapevine.sim.transcript import Transcript
 from grapevine.systems import PEER_SYSTEMS, PeerSystem, System, all_systems
 from grapevine.systems.base import Sent
 
@@ -106,6 +107,7 @@ def simulate(
     run: RunConfig | None = None,
     clock: ClockConfig | None = None,
     latency: Latency | None = None,
+    transcript: Transcript | None = None,
     progress: Progress | None = None,
     rounds: int | None = None,
     **parameters: Any,
@@ -114,7 +116,8 @@ def simulate(
 
     `parameters` are the system's (`grapevine systems vitis` lists them). The result depends on workload, parameters,
     schedule and seed, not on `threads` (default: all cores). `rounds` overrides the run's. Systems of peers (Rappel)
-    run in virtual time, as `clock` says, with one second per round of the schedule; `latency` is the recorded one.
+    run in virtual time, as `clock` says, with one second per round of the schedule; `latency` is the recorded one,
+    `transcript` writes down every message.
     """
     from grapevine import __version__
 
@@ -129,6 +132,7 @@ def simulate(
             seed=seed,
             schedule=schedule,
             recorded=latency,
+            transcript=transcript,
             progress=progress,
         )
     began, cpu = time.perf_counter(), time.process_time()

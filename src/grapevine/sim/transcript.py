@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -11,22 +11,29 @@ from grapevine.systems.peer import Address, Deliver
 
 
 class Transcript:
-    """An observer of `sim.events.Events` (with `watch_sends`). `only` keeps messages of these kinds alone.
+    """An observer of `sim.events.Events` (with `watch_sends`). `only` keeps messages of these kinds alone; `write` gets
+    each line as it comes, otherwise they are gathered.
 
     0.120    3 → 0    Join feed=0 position=(1.0, 2.5) session=1 steps=0 periodic=False
     0.171    0 ⇥ 4    Ping …                              lost on the way
     0.205    4 ✓      event 0/17 from 3
     """
 
-    def __init__(self, only: Iterable[str] = ()) -> None:
+    def __init__(self, only: Iterable[str] = (), write: Callable[[str], Any] | None = None) -> None:
         self.lines: list[str] = []
-        self._only = frozenset(only)
+        self._only, self._write = frozenset(only), write
+
+    def _add(self, line: str) -> None:
+        if self._write is None:
+            self.lines.append(line)
+        else:
+            self._write(f"{line}\n")
 
     def sent(self, now: float, sender: Address, to: Address, message: Any, arrives: float | None) -> None:
         """A message left."""
         if not self._only or type(message).__name__ in self._only:
             arrow = "⇥" if arrives is None else "→"
-            self.lines.append(f"{now:9.3f}  {sender:>3} {arrow} {to:<3}  {describe(message)}")
+            self._add(f"{now:9.3f}  {sender:>3} {arrow} {to:<3}  {describe(message)}")
 
     def received(self, now: float, node: Address, sender: Address, message: Any) -> None:
         """A message that carries an event arrived: `sent` has said so."""
@@ -34,7 +41,7 @@ class Transcript:
     def delivered(self, now: float, node: Address, event: Deliver) -> None:
         """An event reached an application."""
         how = " (pulled)" if event.pulled else ""
-        self.lines.append(f"{now:9.3f}  {node:>3} ✓      event {event.topic}/{event.sequence} from {event.sender}{how}")
+        self._add(f"{now:9.3f}  {node:>3} ✓      event {event.topic}/{event.sequence} from {event.sender}{how}")
 
     def text(self) -> str:
         """All lines."""
