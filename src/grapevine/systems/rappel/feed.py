@@ -65,6 +65,8 @@ class Feed:
     publisher_position: Position | None = None  # known from the parent on
     parent: Parent | None = None
     chain: Chain = ()  # ancestors, the parent first, the publisher last
+    step: float = 0.0  # ms from the parent
+    length: float = 0.0  # ms along the tree from the publisher
     children: dict[Address, Child] = field(default_factory=dict)
     search: Search | None = None
     searches: int = 0

@@ -9,6 +9,7 @@ from grapevine.systems.peer import Address, Message
 Position = tuple[float, ...]  # network coordinates, ms
 Version = tuple[int, int]  # of the coordinates (the number of the session) and of the Bloom filter
 Chain = tuple[Address, ...]  # ancestors in a feed's tree, from the parent up to the publisher
+About = tuple[int, Chain, int, float]  # feed, ancestors, last update known, ms along the tree from the publisher
 
 
 class WhereAreYou(Message, frozen=True):
@@ -40,7 +41,7 @@ class Ack(Message, frozen=True):
     version: Version
     fan: bool  # whether I count you among my fans
     friends: tuple[Address, ...]
-    feeds: tuple[tuple[int, Chain, int], ...]  # feed, my ancestors, the last update that I know of
+    feeds: tuple[About, ...]
 
 
 class WhoAreYou(Message, frozen=True):
@@ -76,11 +77,12 @@ class Join(Message, frozen=True):
     position: Position
     session: int
     steps: int  # nodes asked before you
-    periodic: bool = False  # a rejoin (§4.3)
+    periodic: bool = False  # a rejoin (§4.3): only a better way than I have
+    length: float = 0.0  # of that way, ms along the tree
 
 
 class JoinDeny(Message, frozen=True):
-    """I do not subscribe to this feed: my Bloom filter deceived you."""
+    """I do not subscribe to this feed: my Bloom filter deceived you. Or I am no better parent than you have."""
 
     feed: int
 
@@ -102,6 +104,8 @@ class JoinOk(Message, frozen=True):
     last: int  # the last update that I know of
     child_session: int
     instead_of: Address | None = None  # the parent that leaves
+    position: Position = ()  # mine
+    length: float = 0.0  # of the way from the publisher to me
 
 
 class ChangeParent(Message, frozen=True):

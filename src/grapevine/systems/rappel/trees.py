@@ -6,6 +6,7 @@ that has a parent go on in the background (proper rejoin, §4.4).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from random import Random
 from typing import Protocol
@@ -14,8 +15,8 @@ from grapevine.systems.peer import Address, Deliver
 from grapevine.systems.rappel.config import RappelConfig
 from grapevine.systems.rappel.feed import Accept, Child, Feed, Parent, Search
 from grapevine.systems.rappel.messages import (
+    About,
     Adopt,
-    Chain,
     ChangeParent,
     Join,
     JoinDeny,
@@ -79,7 +80,8 @@ class Trees:
     def _ask(self, feed: Feed, search: Search, node: Address, steps: int) -> None:
         feed.searches += 1
         search.contact, search.steps, search.number = node, steps, feed.searches
-        self._out.send(node, Join(feed.topic, self.position, self.session, steps, search.periodic))
+        join = Join(feed.topic, self.position, self.session, steps, search.periodic, feed.length)
+        self._out.send(node, join)
         self._out.timer(("join", feed.topic, feed.searches), self.config.timeout_s)
 
     def _next_contact(self, feed: Feed, search: Search) -> None:
@@ -153,6 +155,8 @@ class Trees:
         old, feed.search = feed.parent, None
         feed.parent = Parent(sender, message.session)
         feed.chain, feed.publisher_position = (sender, *message.chain), message.publisher
+        feed.step = math.dist(self.position, message.position)
+        feed.length = message.length + feed.step
         if old is not None and old.node != sender:
             self._out.send(old.node, LeaveTree(feed.topic))
         self._learn(feed, message.last)
@@ -194,6 +198,10 @@ class Trees:
         if not isinstance(answer, Accept):
             self._out.send(sender, JoinForward(feed.topic, answer.to))
             return
+        length = feed.length + math.dist(self.position, message.position)
+        if message.periodic and length >= message.length and sender not in feed.children:
+            self._out.send(sender, JoinDeny(feed.topic))  # no better parent than it has
+            return
         place = feed.children.get(sender if answer.evicted is None else answer.evicted)
         feed.children[sender] = Child(message.position, message.session, now, place.guest_of if place else None)
         self._out.send(sender, self._welcome(feed, message.session))
@@ -224,7 +232,10 @@ class Trees:
 
     def _welcome(self, feed: Feed, session: int, instead_of: Address | None = None) -> JoinOk:
         assert feed.publisher_position is not None
-        return JoinOk(feed.topic, self.session, feed.chain, feed.publisher_position, feed.last, session, instead_of)
+        return JoinOk(
+            *(feed.topic, self.session, feed.chain, feed.publisher_position, feed.last),
+            *(session, instead_of, self.position, feed.length),
+        )
 
     def on_adopt(self, now: float, sender: Address, message: Adopt) -> None:
         """A child that leaves hands one of its own children over (§4.4)."""
@@ -252,21 +263,19 @@ class Trees:
 
     # Keeping in touch
 
-    def about(self, now: float, child: Address, topics: Iterable[int]) -> tuple[tuple[int, Chain, int], ...]:
-        """What a child's ping is answered with: ancestors and last update of the feeds in which it is a child."""
+    def about(self, now: float, child: Address, topics: Iterable[int]) -> tuple[About, ...]:
+        """What a child's ping is answered with, of the feeds in which it is a child."""
         told = []
         for topic in topics:
             feed = self.feeds.get(topic)
             if feed is not None and child in feed.children:
                 feed.children[child].heard = now
-                told.append((topic, feed.chain, feed.last))
+                told.append((topic, feed.chain, feed.last, feed.length))
         return tuple(told)
 
-    def on_about(
-        self, sender: Address, session: int, asked: Iterable[int], told: tuple[tuple[int, Chain, int], ...]
-    ) -> None:
+    def on_about(self, sender: Address, session: int, asked: Iterable[int], told: tuple[About, ...]) -> None:
         """A parent's answer; silence about a feed that was asked for means to be no child there."""
-        answers = {topic: (chain, last) for topic, chain, last in told}
+        answers = {about[0]: about for about in told}
         for topic in asked:
             feed = self.feeds.get(topic)
             if feed is None or feed.parent is None or feed.parent.node != sender:
@@ -274,8 +283,8 @@ class Trees:
             if topic not in answers or feed.parent.session != session:
                 self.parent_lost(feed)
                 continue
-            chain, last = answers[topic]
-            feed.chain = (sender, *chain)
+            _, chain, last, length = answers[topic]
+            feed.chain, feed.length = (sender, *chain), length + feed.step
             self._learn(feed, last)
 
     # Leaving in good order (§4.4)
