@@ -107,7 +107,9 @@ class Feed:
 
     def farthest(self) -> tuple[Address, Address]:
         """The child farthest from the publisher, guests aside, and the child closest to it."""
-        ranks = {node: self.rank(node, child.position) for node, child in self.children.items() if child.guest_of is None}
+        ranks = {
+            node: self.rank(node, child.position) for node, child in self.children.items() if child.guest_of is None
+        }
         node = max(ranks, key=ranks.__getitem__)
         others = {other: child.position for other, child in self.children.items() if other != node}
         return node, _nearest(self.children[node].position, others)
