@@ -8,7 +8,7 @@ from typing import Any
 from grapevine.systems.peer import Address, Message, Send
 from grapevine.systems.rappel import RappelConfig
 from grapevine.systems.rappel.feed import Feed
-from grapevine.systems.rappel.messages import Adopt, ChangeParent, Join, JoinOk, LeaveTree
+from grapevine.systems.rappel.messages import Adopt, ChangeParent, Join, JoinForward, JoinOk, LeaveTree
 from grapevine.systems.rappel.outbox import Outbox
 from grapevine.systems.rappel.trees import Trees
 
@@ -22,8 +22,8 @@ class Publisher:
         self.trees.position = (0.0,)
         self.feed = self.trees.feeds[0] = Feed(0, publisher=0, is_root=True, publisher_position=(0.0,))
 
-    def join(self, node: Address, x: float) -> None:
-        self.trees.on_join(0.0, node, Join(0, (x,), 1, 0))
+    def join(self, node: Address, x: float, now: float = 0.0) -> None:
+        self.trees.on_join(now, node, Join(0, (x,), 1, 0))
 
     def adopt(self, leaving: Address, child: Address, x: float) -> None:
         self.trees.on_adopt(0.0, leaving, Adopt(0, child, (x,), 1))
@@ -102,3 +102,13 @@ def test_a_guest_may_leave_and_bring_a_guest_itself() -> None:
     assert publisher.guests() == {1: None, 3: 1}
     publisher.trees.on_leave_tree(0.0, 1, LeaveTree(0))
     assert publisher.guests() == {3: None}
+
+
+def test_a_child_that_has_been_silent_for_45_s_makes_room() -> None:
+    """§4.1: the interval of pings and the time-out, to the second."""
+    publisher = Publisher(children=1)
+    publisher.join(1, 5.0)
+    publisher.join(2, 9.0, now=44.0)
+    assert publisher.said(2, JoinForward) == [JoinForward(0, 1)]
+    publisher.join(2, 9.0, now=46.0)
+    assert set(publisher.feed.children) == {2}

@@ -51,6 +51,11 @@ class RappelConfig(Config):
     )
 
     @property
+    def silence_s(self) -> float:
+        """A fan or a child that has not pinged for longer than this has failed (§3.3, §4.1)."""
+        return self.ping_s + self.timeout_s
+
+    @property
     def fans(self) -> int:
         """Most fans of a node (§3.1.2)."""
         return 2 * self.friends

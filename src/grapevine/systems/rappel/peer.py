@@ -306,8 +306,7 @@ class RappelPeer(Peer):
 
     def _on_silence_timer(self, now: float) -> None:
         """Who has not answered has failed; so have fans and children that no longer ping."""
-        config, silent = self.config, self._pinged
-        self._pinged = {}
+        silent, self._pinged = self._pinged, {}
         for node, topics in silent.items():
             self.friendship.forget(node)
             if node in self.friendship.friends:
@@ -317,7 +316,7 @@ class RappelPeer(Peer):
                 feed = self.trees.feeds.get(topic)
                 if feed is not None and feed.parent is not None and feed.parent.node == node:
                     self.trees.parent_lost(feed)
-        before = now - config.ping_s - config.timeout_s
+        before = now - self.config.silence_s
         self.friendship.drop_silent_fans(before)
         for feed in self.trees.feeds.values():
             self.trees.drop_silent_children(feed, before)
@@ -399,6 +398,7 @@ class RappelPeer(Peer):
                 self._consider(sender, known)
 
     def _on_friend_request(self, now: float, sender: Address, message: FriendRequest) -> None:
+        self.friendship.drop_silent_fans(now - self.config.silence_s)
         accepted = bool(self.position) and self.friendship.accept_fan(sender, now)
         self._out.send(sender, FriendReply(accepted, self.version, tuple(self.friendship.friends)))
 

@@ -194,6 +194,7 @@ class Trees:
         if feed.leaving:
             self._out.send(sender, JoinForward(feed.topic, feed.parent.node if feed.parent else feed.publisher))
             return
+        self.drop_silent_children(feed, now - self.config.silence_s)
         answer = feed.receive_join(self.me, self.position, sender, message.position, self.config.children)
         if not isinstance(answer, Accept):
             self._out.send(sender, JoinForward(feed.topic, answer.to))
@@ -314,7 +315,7 @@ class Trees:
             return
         if feed.parent is not None:
             self._out.send(feed.parent.node, LeaveTree(feed.topic))
-        drained_s = 2 * (self.config.ping_s + self.config.timeout_s)
+        drained_s = 2 * self.config.silence_s
         feed.parent, feed.drained_at = None, now + drained_s
         feed.children.clear()
         self._out.timer(("drained", feed.topic), drained_s)
