@@ -404,6 +404,17 @@ def test_heights_are_steps_to_the_publisher() -> None:
     assert max(row["height"] for row in rows(done, "places")) > 1
 
 
+def test_who_has_not_found_a_parent_yet_knows_no_height() -> None:
+    late = Schedule(nodes(0, 1), {899: Change(joins=nodes(2))})
+    three = workload_of({1: {0}, 2: {0}}, nodes=3, publishers=[0])
+    done = simulate("rappel", three, clock=clock_of(), schedule=late, **FAST["rappel"])
+    assert {row["node"]: (row["parent"], row["height"]) for row in rows(done, "places")} == {
+        0: (None, 0),
+        1: (0, 1),
+        2: (None, None),
+    }
+
+
 @EVERY
 def test_clusters_of_topics_are_the_parts_of_their_trees(system: str, made: Any) -> None:
     done, run = made(system)
