@@ -44,6 +44,11 @@ class ClockConfig(LatencyConfig):
         low=0,
     )
 
+    def mistakes(self) -> list[str]:
+        if self.publish_every_s > 0 and self.publish_from_s < self.warm_up_s:
+            return [f"publish_from_s={self.publish_from_s:g}: publishers start after warm_up_s={self.warm_up_s:g}"]
+        return []
+
     @property
     def end_s(self) -> float:
         """When the clock stops."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -146,7 +147,7 @@ class PeerRun:
         if engine.now > clock.end_s - clock.quiet_s:
             return
         since, old = self.since, engine.now - clock.grace_s
-        counted = {node for node in self.interested[topic] if since.get(node, engine.now) <= old} - {publisher}
+        counted = {node for node in self.interested[topic] if since.get(node, math.inf) <= old} - {publisher}
         self.recorder.publish(engine.now, topic, publisher, counted)
         engine.do(publisher, engine.peers[publisher].publish(engine.now, topic, bytes(clock.payload_bytes)))
         engine.at(engine.now + clock.publish_every_s, partial(self._publish, topic))

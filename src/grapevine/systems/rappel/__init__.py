@@ -85,7 +85,13 @@ class Rappel(PeerSystem[RappelPeer]):
 
     def places(self, peer: RappelPeer) -> list[Place]:
         return [
-            Place(topic, feed.parent.node if feed.parent else None, feed.height, len(feed.children), feed.rejoins)
+            Place(
+                topic,
+                feed.parent.node if feed.parent else None,
+                feed.height if feed.chain or feed.is_root else None,  # who has no parent yet does not know
+                len(feed.children),
+                feed.rejoins,
+            )
             for topic, feed in peer.trees.feeds.items()
         ]
 
