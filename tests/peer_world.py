@@ -80,7 +80,7 @@ class WatchedEvents(Events):
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         self.diary = Diary()
-        super().__init__(*arguments, **more, watch_sends=True)
+        super().__init__(*arguments, **more | {"watch_sends": True})
         self._observer = self._Both(self.diary, more["observer"])
 
     def start(self, node: Address, peer: Peer) -> None:
