@@ -444,8 +444,14 @@ def test_the_drawn_topic_is_the_tree_of_the_one_with_most_subscribers(system: st
     for node, row in drawn.items():
         publishes = node == run.workload.publishers[topic]
         assert row["topic"] == topic
-        assert row["role"] == ("rendezvous" if publishes else "subscriber" if node in wanting else "relay")
-        assert row["position"] == int(run.workload.node_ids[node]) / 2**64
+        assert row["role"] == ("publisher" if publishes else "subscriber" if node in wanting else "relay")
+        here, there = run.position_of(int(run.workload.publishers[topic])), run.position_of(node)
+        if here and there:  # the direction in the first two coordinates, clockwise from the second one's axis
+            x, y = there[0] - here[0], there[1] - here[1]
+            turn, away = 2 * math.pi * row["position"], math.hypot(x, y)
+            assert (away * math.sin(turn), away * math.cos(turn)) == pytest.approx((x, y), abs=1e-6)
+        else:
+            assert row["position"] == int(run.workload.node_ids[node]) / 2**64
     assert {(row["source"], row["target"]) for row in rows(done, "drawn_links")} == {
         (up, node) for node, up in inside.items() if up in inside
     }

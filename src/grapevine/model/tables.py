@@ -359,9 +359,9 @@ DRAWN_NODES = Table(
     (
         Column("topic", _int, "topic"),
         Column("node", _int, "node"),
-        Column("role", _text, "`subscriber`, `gateway` (a subscriber), `relay` or `rendezvous` (a relay)"),
+        Column("role", _text, "`subscriber`, `gateway` (a subscriber), `relay`, `rendezvous` (a relay) or `publisher`"),
         Column("cluster", _int, "number of its cluster, from 0 by size; empty: not a subscriber", True),
-        Column("position", _real, "place on the identifier ring, 0 … 1"),
+        Column("position", _real, "place on the identifier ring, or direction from the publisher, 0 … 1"),
     ),
 )
 

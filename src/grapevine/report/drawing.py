@@ -14,7 +14,7 @@ from grapevine.report.words import count, listed
 SIZE, RADIUS = 440, 190
 MOST_LINKS = 2_500  # more of them are a grey disc, and a slow page
 PLAIN = "var(--muted)"  # subscribers of clusters too small, or too many, for a colour
-OUTLINES = {"gateway": DIAMOND, "rendezvous": STAR}
+OUTLINES = {"gateway": DIAMOND, "rendezvous": STAR, "publisher": STAR}
 Row = dict[str, Any]
 
 
@@ -50,7 +50,7 @@ def draw_topic(nodes: list[Row], links: list[Row], name: str) -> Drawing:
             )
             parts.append(f'<path d="{curve}" fill="none" stroke="{colour}" {style}/>')
     radius = max(3.0, min(6.0, 0.6 * 2 * math.pi * RADIUS / max(1, len(nodes))))
-    order = {"subscriber": 0, "relay": 1, "gateway": 2, "rendezvous": 3}
+    order = {"subscriber": 0, "relay": 1, "gateway": 2, "rendezvous": 3, "publisher": 3}
     above = sorted(nodes, key=lambda node: (order.get(node["role"], 0), node["node"]))
     parts += [_node(node, places[node["node"]], radius, colours.get(node["cluster"], PLAIN)) for node in above]
     parts.append("</svg>")
@@ -87,14 +87,14 @@ def _node(node: Row, place: tuple[float, float], radius: float, colour: str) -> 
 
 
 def _mark(role: str, place: tuple[float, float], radius: float, colour: str) -> str:
-    """A subscriber is a disc, a gateway a diamond; a relay is hollow, the rendezvous a star."""
-    if role in ("relay", "rendezvous"):
+    """A subscriber is a disc, a gateway a diamond; a relay is hollow, rendezvous and publisher are stars."""
+    if role in ("relay", "rendezvous", "publisher"):
         fill, stroke, wide = (
             ("var(--card)", "var(--ink)", 1.6) if role == "relay" else ("var(--star)", "var(--ink)", 1.0)
         )
     else:
         fill, stroke, wide = colour, "var(--card)", 1.0
-    scale = radius * {"gateway": 1.35, "rendezvous": 1.8}.get(role, 1.0)
+    scale = radius * {"gateway": 1.35, "rendezvous": 1.8, "publisher": 1.8}.get(role, 1.0)
     moved = f"translate({place[0]:.1f} {place[1]:.1f}) scale({scale:.2f})"
     return (
         f'<path d="{OUTLINES.get(role, CIRCLE)}" transform="{moved}" '
@@ -127,7 +127,7 @@ def _describe(nodes: list[Row], sizes: Counter[int], links: int, drawn: int) -> 
     else:
         first = f"{count(members, 'subscriber')} in {count(len(sizes), 'cluster')}"
     parts = [count(roles[role], role) for role in ("gateway", "relay") if roles[role]]
-    parts += ["the rendezvous"] if roles["rendezvous"] else []
+    parts += [f"the {role}" for role in ("rendezvous", "publisher") if roles[role]]
     text = f"{first}; {listed(parts)}" if parts else first
     return text + (f" ({drawn:,} of {links:,} links drawn)" if drawn < links else "")
 

@@ -20,6 +20,7 @@ ROLES = {
     "gateway": "gateway: looks up the rendezvous for its cluster",
     "relay": "relay: carries the topic without wanting it",
     "rendezvous": "rendezvous: nearest to the topic on the ring",
+    "publisher": "publisher: the root of the tree",
     "cluster": "link between subscribers",
     "path": "path of a lookup",
 }
@@ -45,7 +46,8 @@ def overlay_section(folder: Path, runs: list[Run], looks: Looks) -> str:
         return ""
     roles = "".join(f"<li>{role_swatch(role)}{text(said)}</li>" for role, said in ROLES.items() if role in seen)
     return (
-        "<p>The nodes that carry one topic, at their places on the identifier ring (clockwise from the top), and the "
+        "<p>The nodes that carry one topic, at their places on the identifier ring (clockwise from the top; with "
+        "network coordinates, in the direction in which the publisher sees them), and the "
         f'links its events travel on.</p><ul class="legend">{roles}</ul><div class="drawings">{"".join(figures)}</div>'
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -238,7 +239,7 @@ def _drawn(run: PeerRun, places: dict[Address, list[Place]]) -> dict[str, pa.Tab
             "node": node,
             "role": _role(run, node, topic),
             "cluster": 0 if node in run.interested[topic] else None,
-            "position": float(run.workload.node_ids[node]) / 2.0**64,
+            "position": _angle(run, node, topic),
         }
         for node in sorted(parent)
     ]
@@ -255,5 +256,13 @@ def _drawn(run: PeerRun, places: dict[Address, list[Place]]) -> dict[str, pa.Tab
 
 def _role(run: PeerRun, node: Address, topic: int) -> str:
     if node == run.publishers[topic]:
-        return "rendezvous"
+        return "publisher"
     return "subscriber" if node in run.interested[topic] else "relay"
+
+
+def _angle(run: PeerRun, node: Address, topic: int) -> float:
+    """The direction in which the publisher sees the node, in the first two coordinates; without them its ring id."""
+    here, there = run.position_of(run.publishers[topic]), run.position_of(node)
+    if not here or not there:
+        return float(run.workload.node_ids[node]) / 2.0**64
+    return math.atan2(there[0] - here[0], there[1] - here[1]) / math.tau % 1.0

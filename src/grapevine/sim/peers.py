@@ -53,7 +53,7 @@ class PeerRun:
         self.system = kind(config, World(workload, self.publishers, self.latency.usual_s, seed))
         interested = [frozenset(workload.subscribers_of(topic).tolist()) for topic in range(workload.topic_count)]
         self.observers = self._observers()
-        self.recorder = Recorder(interested, self.latency, self._position_of, self.observers)
+        self.recorder = Recorder(interested, self.latency, self.position_of, self.observers)
         self.engine = Events(
             self.latency,
             seed=seed,
@@ -82,7 +82,8 @@ class PeerRun:
         rank = priorities(self.seed, _OBSERVER, self.workload.node_count)[subscribers]
         return frozenset(subscribers[np.argsort(rank, kind="stable")[: self.clock.observers]].tolist())
 
-    def _position_of(self, node: Address) -> tuple[float, ...] | None:
+    def position_of(self, node: Address) -> tuple[float, ...] | None:
+        """Network coordinates of a node that is there."""
         peer = self.engine.peers.get(node)
         return self.system.position(peer) if peer is not None else None
 
