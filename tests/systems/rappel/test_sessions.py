@@ -313,17 +313,14 @@ def chain(*distances: float, **parameters: Any) -> RappelWorld:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_failed_parent_is_noticed_within_45_s_and_what_was_missed_is_pulled(seed: int) -> None:
-    """§4.1: the interval of pings and the time-out. The new parent may take the dead for alive for as long, and name
-    it again."""
+def test_a_failed_parent_is_replaced_within_45_s_and_what_was_missed_is_pulled(seed: int) -> None:
+    """§4.1: the interval of pings and the time-out; §6.2.3 sees no longer delays."""
     world = chain(10, 20, 30, seed=seed)
     world.engine.crash(1)
     world.publish(0)
     world.run(1)
     assert world.delivered(2) == world.delivered(3) == []
     world.run(45)
-    assert world.tree()[2] != 1
-    world.run(60)
     assert world.tree()[2] == 0
     assert world.delivered(2) == world.delivered(3) == [1]
     pulled = {node: event.pulled for _, node, event in world.witness.deliveries}

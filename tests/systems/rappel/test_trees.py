@@ -22,8 +22,8 @@ class Publisher:
         self.trees.position = (0.0,)
         self.feed = self.trees.feeds[0] = Feed(0, publisher=0, is_root=True, publisher_position=(0.0,))
 
-    def join(self, node: Address, x: float, now: float = 0.0) -> None:
-        self.trees.on_join(now, node, Join(0, (x,), 1, 0))
+    def join(self, node: Address, x: float, now: float = 0.0, failed: Address | None = None) -> None:
+        self.trees.on_join(now, node, Join(0, (x,), 1, 0, failed=failed))
 
     def adopt(self, leaving: Address, child: Address, x: float) -> None:
         self.trees.on_adopt(0.0, leaving, Adopt(0, child, (x,), 1))
@@ -112,3 +112,19 @@ def test_a_child_that_has_been_silent_for_45_s_makes_room() -> None:
     assert publisher.said(2, JoinForward) == [JoinForward(0, 1)]
     publisher.join(2, 9.0, now=46.0)
     assert set(publisher.feed.children) == {2}
+
+
+def test_an_orphan_is_not_sent_back_to_its_dead_parent() -> None:
+    publisher = Publisher(children=1)
+    publisher.join(1, 5.0)
+    publisher.join(2, 9.0, now=16.0, failed=1)
+    assert set(publisher.feed.children) == {2}
+
+
+def test_a_child_that_was_heard_of_since_is_not_dead_for_an_orphans_word() -> None:
+    publisher = Publisher(children=1)
+    publisher.join(1, 5.0)
+    publisher.trees.about(10.0, 1, [0])
+    publisher.join(2, 9.0, now=16.0, failed=1)
+    assert set(publisher.feed.children) == {1}
+    assert publisher.said(2, JoinForward) == [JoinForward(0, 1)]

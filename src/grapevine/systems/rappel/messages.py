@@ -77,6 +77,7 @@ class Join(Message, frozen=True):
     session: int
     steps: int  # nodes asked before you
     periodic: bool = False  # a rejoin (§4.3)
+    failed: Address | None = None  # the parent that does not answer any more (ours)
 
 
 class JoinDeny(Message, frozen=True):

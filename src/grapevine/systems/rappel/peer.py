@@ -315,7 +315,7 @@ class RappelPeer(Peer):
             for topic in topics:
                 feed = self.trees.feeds.get(topic)
                 if feed is not None and feed.parent is not None and feed.parent.node == node:
-                    self.trees.parent_lost(feed)
+                    self.trees.parent_lost(feed, silent=True)
         before = now - self.config.silence_s
         self.friendship.drop_silent_fans(before)
         for feed in self.trees.feeds.values():
