@@ -116,6 +116,12 @@ class RappelWorld:
         self.left[node, topic] = self.now, self.peer(node).session
         self.engine.do(node, self.peer(node).unsubscribe(self.now, topic))
 
+    def join(self, node: Address, contact: Address, topic: int = 0) -> None:
+        """The node asks this contact to be its parent, say because it has met it."""
+        peer = self.peer(node)
+        peer.trees.join(peer.trees.feeds[topic], [contact])
+        self.engine.do(node, peer.on_timer(self.now, "left"))  # which says what there is to say
+
     # What it looks like
 
     def delivered(self, node: Address, topic: int = 0) -> list[int]:

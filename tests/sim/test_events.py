@@ -87,11 +87,12 @@ def test_things_of_one_time_happen_in_the_order_in_which_they_were_caused(delays
 
 
 def test_the_delay_depends_on_time_sender_and_target() -> None:
-    asked = []
-    engine = Events(lambda now, a, b: asked.append((now, a, b)) or 0.5)
+    engine = Events(lambda now, a, b: now + a / 10 + b / 100)
+    engine.start(4, scribe := Scribe())
     engine.at(2.0, lambda: say(engine, 3, 4, "hello"))
     engine.run(until=9.0)
-    assert asked == [(2.0, 3, 4)]
+    assert heard(scribe) == ["hello"]
+    assert scribe.notes[-1][0] == pytest.approx(2.0 + 2.34)
 
 
 def test_a_run_goes_up_to_its_end_and_not_beyond() -> None:
@@ -149,10 +150,11 @@ def test_loss_may_begin_and_end() -> None:
 @pytest.mark.parametrize("name", ["loss", "duplication"])
 @pytest.mark.parametrize("value", [-0.1, 1.0, 2.0])
 def test_rates_lie_between_0_and_1(name: str, value: float) -> None:
+    rates: dict[str, Any] = {name: value}
     with pytest.raises(UsageError, match=f"{name}={value:g}"):
-        Events(lambda now, a, b: 0.0, **{name: value})
+        Events(lambda now, a, b: 0.0, **rates)
     with pytest.raises(UsageError, match=f"{name}={value:g}"):
-        Events(lambda now, a, b: 0.0).disturb(**{name: value})
+        Events(lambda now, a, b: 0.0).disturb(**rates)
 
 
 def test_messages_between_parts_of_the_network_are_lost_until_it_heals() -> None:

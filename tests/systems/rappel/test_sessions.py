@@ -313,17 +313,14 @@ def chain(*distances: float, **parameters: Any) -> RappelWorld:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_failed_parent_is_noticed_within_45_s_and_what_was_missed_is_pulled(seed: int) -> None:
-    """§4.1: the interval of pings and the time-out. The new parent may take the dead for alive for as long, and name
-    it again."""
+def test_a_failed_parent_is_replaced_within_45_s_and_what_was_missed_is_pulled(seed: int) -> None:
+    """§4.1: the interval of pings and the time-out; §6.2.3 sees no longer delays."""
     world = chain(10, 20, 30, seed=seed)
     world.engine.crash(1)
     world.publish(0)
     world.run(1)
     assert world.delivered(2) == world.delivered(3) == []
     world.run(45)
-    assert world.tree()[2] != 1
-    world.run(60)
     assert world.tree()[2] == 0
     assert world.delivered(2) == world.delivered(3) == [1]
     pulled = {node: event.pulled for _, node, event in world.witness.deliveries}
@@ -425,14 +422,12 @@ def test_the_child_closest_to_the_publisher_takes_the_place_of_a_parent_that_lea
     world.start()
     world.run(10)
     for node in (2, 3, 4):
-        world.peer(node).trees.join(world.feed(node), [1])
-        world.engine.do(node, world.peer(node).on_timer(world.now, "left"))
+        world.join(node, 1)
     world.run(5)
     assert world.tree() == {1: 0, 2: 1, 3: 1, 4: 1}
     world.engine.leave(1)
     world.run(5)
-    assert world.tree() == {1: 0, 2: 0, 3: 2, 4: 2} or not world.is_there(1)
-    assert {node: parent for node, parent in world.tree().items() if node > 1} == {2: 0, 3: 2, 4: 2}
+    assert {node: world.tree()[node] for node in (2, 3, 4)} == {2: 0, 3: 2, 4: 2}
 
 
 def test_an_evicted_child_finds_its_place_below_and_skips_its_next_rejoin() -> None:
@@ -457,8 +452,7 @@ def test_rejoins_compact_a_tree_that_has_grown_long() -> None:
     for node in range(1, 7):  # each of them finds the last one, say through a friend
         world.start(node)
         world.run(5)
-        world.peer(node).trees.join(world.feed(node), [node - 1])
-        world.engine.do(node, world.peer(node).on_timer(world.now, "left"))
+        world.join(node, node - 1)
         world.run(1)
     assert world.tree() == {node: node - 1 for node in range(1, 7)}
     world.publish(0)

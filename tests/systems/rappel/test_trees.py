@@ -5,25 +5,27 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from grapevine.systems.peer import Address, Message, Send
+import pytest
+
+from grapevine.systems.peer import Address, Deliver, Message, Send
 from grapevine.systems.rappel import RappelConfig
-from grapevine.systems.rappel.feed import Feed
-from grapevine.systems.rappel.messages import Adopt, ChangeParent, Join, JoinForward, JoinOk, LeaveTree
+from grapevine.systems.rappel.feed import Feed, Parent
+from grapevine.systems.rappel.messages import Adopt, ChangeParent, Join, JoinForward, JoinOk, LeaveTree, Update
 from grapevine.systems.rappel.outbox import Outbox
-from grapevine.systems.rappel.trees import Trees
+from grapevine.systems.rappel.trees import Signatures, Trees
 
 
 class Publisher:
     """The publisher of feed 0, at the origin of a line; others are at `x`."""
 
-    def __init__(self, **parameters: Any) -> None:
+    def __init__(self, signatures: Signatures | None = None, **parameters: Any) -> None:
         self.out = Outbox()
-        self.trees = Trees(RappelConfig(**parameters), 0, 1, self.out, Random(1), lambda topic: [])
+        self.trees = Trees(RappelConfig(**parameters), 0, 1, self.out, Random(1), lambda topic: [], signatures)
         self.trees.position = (0.0,)
         self.feed = self.trees.feeds[0] = Feed(0, publisher=0, is_root=True, publisher_position=(0.0,))
 
-    def join(self, node: Address, x: float, now: float = 0.0) -> None:
-        self.trees.on_join(now, node, Join(0, (x,), 1, 0))
+    def join(self, node: Address, x: float, now: float = 0.0, failed: Address | None = None) -> None:
+        self.trees.on_join(now, node, Join(0, (x,), 1, 0, failed=failed))
 
     def adopt(self, leaving: Address, child: Address, x: float) -> None:
         self.trees.on_adopt(0.0, leaving, Adopt(0, child, (x,), 1))
@@ -112,3 +114,73 @@ def test_a_child_that_has_been_silent_for_45_s_makes_room() -> None:
     assert publisher.said(2, JoinForward) == [JoinForward(0, 1)]
     publisher.join(2, 9.0, now=46.0)
     assert set(publisher.feed.children) == {2}
+
+
+def test_an_orphan_is_not_sent_back_to_its_dead_parent() -> None:
+    publisher = Publisher(children=1)
+    publisher.join(1, 5.0)
+    publisher.join(2, 9.0, now=16.0, failed=1)
+    assert set(publisher.feed.children) == {2}
+
+
+def test_a_child_that_was_heard_of_since_is_not_dead_for_an_orphans_word() -> None:
+    publisher = Publisher(children=1)
+    publisher.join(1, 5.0)
+    publisher.trees.about(10.0, 1, [0])
+    publisher.join(2, 9.0, now=16.0, failed=1)
+    assert set(publisher.feed.children) == {1}
+    assert publisher.said(2, JoinForward) == [JoinForward(0, 1)]
+
+
+# Signed updates (§4.1)
+
+
+class Seal:
+    """A signature that only the publisher can make, let us say."""
+
+    def sign(self, topic: int, sequence: int, payload: bytes) -> bytes:
+        return b"sealed %d/%d %s" % (topic, sequence, payload)
+
+    def verify(self, topic: int, sequence: int, payload: bytes, signature: bytes) -> bool:
+        return signature == self.sign(topic, sequence, payload)
+
+
+def subscriber() -> Publisher:
+    """A child of 9, with a child 1 of its own; it checks signatures."""
+    node = Publisher(signatures=Seal())
+    node.feed.is_root, node.feed.publisher, node.feed.parent, node.feed.chain = False, 9, Parent(9, 1), (9,)
+    node.join(1, 5.0)
+    node.out.take()
+    return node
+
+
+def test_a_publisher_signs_its_updates() -> None:
+    publisher = Publisher(signatures=Seal())
+    publisher.join(1, 5.0)
+    publisher.trees.publish(publisher.feed, b"news")
+    assert publisher.said(1, Update) == [Update(0, 1, b"news", b"sealed 0/1 news")]
+
+
+def test_an_update_with_a_right_signature_is_delivered_and_passed_on_with_it() -> None:
+    node, update = subscriber(), Update(0, 1, b"news", b"sealed 0/1 news")
+    node.trees.on_update(9, update, wanted=True)
+    assert node.out.effects == [Send(1, update), Deliver(0, 1, b"news", 9)]
+
+
+@pytest.mark.parametrize("pulled", [False, True])
+@pytest.mark.parametrize(
+    "forged",
+    [Update(0, 1, b"lies", b"sealed 0/1 news"), Update(0, 2, b"news", b"sealed 0/1 news"), Update(0, 1, b"news")],
+    ids=["payload", "number", "unsigned"],
+)
+def test_a_forged_update_is_refused_and_not_passed_on(forged: Update, pulled: bool) -> None:
+    node = subscriber()
+    forged = Update(forged.topic, forged.sequence, forged.payload, forged.signature, pulled)
+    node.trees.on_update(9, forged, wanted=True)
+    assert (node.out.effects, node.feed.cache, node.feed.last, node.trees.refused) == ([], {}, 0, 1)
+
+
+def test_an_update_of_a_feed_that_the_node_is_not_in_is_answered_with_a_farewell() -> None:
+    node = subscriber()
+    node.trees.on_update(9, Update(7, 1, b"news"), wanted=False)
+    assert node.out.effects == [Send(9, LeaveTree(7))]

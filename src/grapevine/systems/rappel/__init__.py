@@ -9,7 +9,8 @@ so nobody ever gets an update that it did not ask for.
 
 Differs from the paper (docs/papers.md#rappel): pings to all neighbours of a node go out together; the listing of
 Algorithm 1 takes victims among the candidates and that of Algorithm 2 tells the newcomer to change its parent, the text
-says friends and the evicted child, as here; publishers keep their coordinates from one session to the next.
+says friends and the evicted child, as here; publishers keep their coordinates from one session to the next; who needs
+another parent because its own has failed says so, lest it is sent back there.
 """
 
 from __future__ import annotations

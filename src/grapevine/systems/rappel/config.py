@@ -50,6 +50,11 @@ class RappelConfig(Config):
         3, "dimensions of the coordinates", source="ours: two fit PlanetLab worse, more hardly better", low=2, high=20
     )
 
+    def mistakes(self) -> list[str]:
+        if self.timeout_s >= self.ping_s:
+            return [f"timeout_s={self.timeout_s:g}: needs to be less than ping_s={self.ping_s:g}, or nobody ever fails"]
+        return []
+
     @property
     def silence_s(self) -> float:
         """A fan or a child that has not pinged for longer than this has failed (§3.3, §4.1)."""

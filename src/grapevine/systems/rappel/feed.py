@@ -40,6 +40,7 @@ class Search:
     number: int  # tells a late answer, or time-out, of a former search
     steps: int = 0
     periodic: bool = False
+    failed: Address | None = None  # the parent that it needs another one for
 
 
 class Forward(NamedTuple):

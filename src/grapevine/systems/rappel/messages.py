@@ -79,6 +79,7 @@ class Join(Message, frozen=True):
     steps: int  # nodes asked before you
     periodic: bool = False  # a rejoin (§4.3): only a better way than I have
     length: float = 0.0  # of that way, ms along the tree
+    failed: Address | None = None  # the parent that does not answer any more (ours)
 
 
 class JoinDeny(Message, frozen=True):

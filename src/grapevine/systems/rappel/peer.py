@@ -90,7 +90,7 @@ class RappelPeer(Peer):
         self._rejoin_timers: set[int] = set()  # feeds that have one
         self._auditing: Address | None = None  # who was asked for its profile, or to be a friend
         self._repeats = 0  # of this period's audit
-        self._pinged: dict[Address, tuple[int, ...]] = {}  # who has not answered yet, and as whose parent it was asked
+        self._pinged: dict[Address, Ping] = {}  # who has not answered yet, and what it was asked
         self._linked: set[Address] = set()
         self._handlers: dict[type, Callable[[float, Address, Any], None]] = {
             Ping: self._on_ping,
@@ -235,7 +235,7 @@ class RappelPeer(Peer):
         self._random.shuffle(self._stagger)
         config = self.config
         self._out.timer("ping", self._random.random() * config.ping_s)
-        self._out.timer("audit", self._random.random() * config.audit_s)
+        self._out.timer("audit", self._random.random() * (config.virgin_audit_s if self._stagger else config.audit_s))
         if self._memory.friends:
             self._probed = set(self._memory.friends)
             for node in self._memory.friends:
@@ -298,8 +298,8 @@ class RappelPeer(Peer):
         self._pinged = {}
         for node in {**self.friendship.friends, **parents}:
             feeds = tuple(parents.get(node, ()))
-            self._pinged[node] = feeds
-            self._out.send(node, Ping(self.version, node in self.friendship.friends, feeds, friends))
+            self._pinged[node] = Ping(self.version, node in self.friendship.friends, feeds, friends)
+            self._out.send(node, self._pinged[node])
         self._out.timer("ping", self.config.ping_s)
         self._out.timer("silence", self.config.timeout_s)
         self._announce_links()
@@ -307,15 +307,15 @@ class RappelPeer(Peer):
     def _on_silence_timer(self, now: float) -> None:
         """Who has not answered has failed; so have fans and children that no longer ping."""
         silent, self._pinged = self._pinged, {}
-        for node, topics in silent.items():
+        for node, ping in silent.items():
             self.friendship.forget(node)
             if node in self.friendship.friends:
                 self.friendship.lose(node)
                 self._audit()
-            for topic in topics:
+            for topic in ping.feeds:
                 feed = self.trees.feeds.get(topic)
                 if feed is not None and feed.parent is not None and feed.parent.node == node:
-                    self.trees.parent_lost(feed)
+                    self.trees.parent_lost(feed, silent=True)
         before = now - self.config.silence_s
         self.friendship.drop_silent_fans(before)
         for feed in self.trees.feeds.values():
@@ -338,13 +338,13 @@ class RappelPeer(Peer):
         friendship = self.friendship
         known = friendship.friends.get(sender)
         if known is not None:
-            if not message.fan:
+            if asked is not None and asked.fan and not message.fan:
                 friendship.lose(sender)
             elif message.version > known.version:
                 self._out.send(sender, WhoAreYou())
         friendship.hear_of(message.friends)
-        if asked:
-            self.trees.on_about(sender, message.version[0], asked, message.feeds)
+        if asked is not None and asked.feeds:
+            self.trees.on_about(sender, message.version[0], asked.feeds, message.feeds)
 
     # Audits (§3.4)
 
@@ -354,8 +354,7 @@ class RappelPeer(Peer):
             self._auditing = None
         self._repeats = 0
         self._audit()
-        hurried = self._stagger and not self.friendship.is_full
-        self._out.timer("audit", self.config.virgin_audit_s if hurried else self.config.audit_s)
+        self._out.timer("audit", self.config.virgin_audit_s if self._stagger else self.config.audit_s)
 
     def _audit(self) -> None:
         """Look at the candidate with most votes."""

@@ -68,20 +68,22 @@ class Trees:
 
     # Finding a parent
 
-    def join(self, feed: Feed, contacts: Iterable[Address], *, periodic: bool = False) -> None:
+    def join(
+        self, feed: Feed, contacts: Iterable[Address], *, periodic: bool = False, failed: Address | None = None
+    ) -> None:
         """Ask these nodes, one after the other, to be the parent."""
         others = [node for node in contacts if node != self.me]
         if not others:
             self._give_up(feed)
             return
-        feed.search = Search(others[0], others[1:], 0, periodic=periodic)
+        feed.search = Search(others[0], others[1:], 0, periodic=periodic, failed=failed)
         self._ask(feed, feed.search, others[0], 0)
 
     def _ask(self, feed: Feed, search: Search, node: Address, steps: int) -> None:
         feed.searches += 1
         search.contact, search.steps, search.number = node, steps, feed.searches
-        join = Join(feed.topic, self.position, self.session, steps, search.periodic, feed.length)
-        self._out.send(node, join)
+        me = self.position, self.session
+        self._out.send(node, Join(feed.topic, *me, steps, search.periodic, feed.length, search.failed))
         self._out.timer(("join", feed.topic, feed.searches), self.config.timeout_s)
 
     def _next_contact(self, feed: Feed, search: Search) -> None:
@@ -115,15 +117,17 @@ class Trees:
             if ancestor is not None:
                 self.join(feed, [ancestor], periodic=True)
 
-    def parent_lost(self, feed: Feed) -> None:
+    def parent_lost(self, feed: Feed, *, silent: bool = False) -> None:
         """The parent has failed, or says that this node is no child of its: rejoin, at an ancestor if one is known."""
+        failed = feed.parent.node if silent and feed.parent else None
         feed.parent = None
         if feed.leaving:
             return
         if feed.search is None or feed.search.periodic:
             ancestor = feed.ancestor_for_rejoin(self.config.children, self._random)
             start = feed.chain.index(ancestor) if ancestor is not None else len(feed.chain)
-            self.join(feed, [*feed.chain[start:], *self._covering(feed.topic), feed.publisher])
+            contacts = [*feed.chain[start:], *self._covering(feed.topic), feed.publisher]
+            self.join(feed, contacts, failed=failed)
 
     def on_deny(self, sender: Address, message: JoinDeny) -> None:
         """A false positive of a Bloom filter, or a subscriber no more."""
@@ -195,6 +199,9 @@ class Trees:
             self._out.send(sender, JoinForward(feed.topic, feed.parent.node if feed.parent else feed.publisher))
             return
         self.drop_silent_children(feed, now - self.config.silence_s)
+        suspect = feed.children.get(message.failed) if message.failed is not None else None
+        if message.failed is not None and suspect is not None and suspect.heard < now - self.config.timeout_s:
+            self._forget_child(feed, message.failed)  # or the orphan would be sent back to it (Fig. 4c)
         answer = feed.receive_join(self.me, self.position, sender, message.position, self.config.children)
         if not isinstance(answer, Accept):
             self._out.send(sender, JoinForward(feed.topic, answer.to))
