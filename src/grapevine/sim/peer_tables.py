@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from grapevine.systems.peer import Address, Place
 if TYPE_CHECKING:
     from grapevine.sim.peers import PeerRun
 
+Tree = dict[Address, Address | None]  # parents
 _OWN_LINKS = ("friend", "parent")  # roles that a node chose itself; fans and children are the same links from behind
 
 
@@ -41,6 +42,7 @@ def final_tables(run: PeerRun, rows: list[dict[str, Any]]) -> dict[str, pa.Table
     """All tables but the messages."""
     events, deliveries = run.recorder.event_columns(), run.recorder.deliveries()
     places = {node: run.system.places(run.engine.peers[node]) for node in _online(run)}
+    trees = _trees(run, places)
     return {
         tables.EVENTS.name: _table(tables.EVENTS, events),
         tables.DELIVERIES.name: _table(tables.DELIVERIES, deliveries),
@@ -48,7 +50,7 @@ def final_tables(run: PeerRun, rows: list[dict[str, Any]]) -> dict[str, pa.Table
         tables.PEERS.name: pa.Table.from_pylist(list(_peers(run)), schema=tables.PEERS.schema),
         tables.PLACES.name: pa.Table.from_pylist(list(_places(places)), schema=tables.PLACES.schema),
         tables.TOPIC_OVERLAY.name: pa.Table.from_pylist(
-            [_topic_row(run, topic, places) for topic in range(run.workload.topic_count)],
+            [_topic_row(run, topic, tree, places) for topic, tree in enumerate(trees)],
             schema=tables.TOPIC_OVERLAY.schema,
         ),
         tables.LINKS.name: pa.Table.from_pylist(list(_links(run)), schema=tables.LINKS.schema),
@@ -57,7 +59,7 @@ def final_tables(run: PeerRun, rows: list[dict[str, Any]]) -> dict[str, pa.Table
             schema=tables.ROUNDS.schema,
         ),
         tables.REPAIRS.name: tables.REPAIRS.schema.empty_table(),
-        **_drawn(run, places),
+        **_drawn(run, trees),
     }
 
 
@@ -209,30 +211,39 @@ def _links(run: PeerRun) -> Iterable[dict[str, Any]]:
                     yield {"source": node, "target": other, "kind": kind}
 
 
-def _topic_row(run: PeerRun, topic: int, places: dict[Address, list[Place]]) -> dict[str, Any]:
+def _trees(run: PeerRun, places: dict[Address, list[Place]]) -> list[Tree]:
+    """By topic: who is in its tree, and under whom."""
+    trees: list[Tree] = [{} for _ in range(run.workload.topic_count)]
+    for node, found in places.items():
+        for place in found:
+            trees[place.topic][node] = place.parent
+    return trees
+
+
+def _topic_row(run: PeerRun, topic: int, tree: Tree, online: Container[Address]) -> dict[str, Any]:
     """The topic's tree as a graph of those who are in it, the publisher and relays included."""
-    parent = {node: place.parent for node, found in places.items() for place in found if place.topic == topic}
-    wanted = [node for node in parent if node in run.interested[topic]]
-    waiting = [node for node in run.interested[topic] if node in places and node not in parent]  # not in the tree
-    edges = [(node, up) for node, up in parent.items() if up is not None and up in parent]
-    count = run.workload.node_count
-    nodes = np.array(edges, np.int64).reshape(-1, 2).T
-    _, label = connected_components(coo_array((np.ones(len(edges)), (nodes[0], nodes[1])), shape=(count, count)), False)
+    number = {node: i for i, node in enumerate(tree)}
+    wanted = [i for node, i in number.items() if node in run.interested[topic]]
+    waiting = sum(node in online and node not in tree for node in run.interested[topic])  # not in the tree
+    edges = [(number[node], number[up]) for node, up in tree.items() if up in number]
+    ends = np.array(edges, np.int64).reshape(-1, 2).T
+    shape = (len(tree), len(tree))
+    label = connected_components(coo_array((np.ones(len(edges)), (ends[0], ends[1])), shape=shape), False)[1]
     sizes = np.bincount(label[wanted])[np.unique(label[wanted])] if wanted else np.empty(0, np.int64)
     return {
         "topic": topic,
-        "subscribers": len(wanted) + len(waiting),
-        "clusters": len(sizes) + len(waiting),
-        "largest_cluster": int(sizes.max(initial=min(len(waiting), 1))),
+        "subscribers": len(wanted) + waiting,
+        "clusters": len(sizes) + waiting,
+        "largest_cluster": int(sizes.max(initial=min(waiting, 1))),
         "gateways": 0,
         "diameter": None,
     }
 
 
-def _drawn(run: PeerRun, places: dict[Address, list[Place]]) -> dict[str, pa.Table]:
+def _drawn(run: PeerRun, trees: list[Tree]) -> dict[str, pa.Table]:
     """The tree of the topic with most subscribers among the first hundred."""
     topic = int(np.argmax(run.workload.topic_nodes.sizes()[:100]))
-    parent = {node: place.parent for node, found in places.items() for place in found if place.topic == topic}
+    tree = trees[topic]
     nodes = [
         {
             "topic": topic,
@@ -241,12 +252,12 @@ def _drawn(run: PeerRun, places: dict[Address, list[Place]]) -> dict[str, pa.Tab
             "cluster": 0 if node in run.interested[topic] else None,
             "position": _angle(run, node, topic),
         }
-        for node in sorted(parent)
+        for node in sorted(tree)
     ]
     links = [
         {"topic": topic, "source": up, "target": node, "kind": "cluster"}
-        for node, up in sorted(parent.items())
-        if up is not None and up in parent
+        for node, up in sorted(tree.items())
+        if up in tree
     ]
     return {
         tables.DRAWN_NODES.name: pa.Table.from_pylist(nodes, schema=tables.DRAWN_NODES.schema),

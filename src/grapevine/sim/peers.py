@@ -92,11 +92,12 @@ class PeerRun:
     def _plan(self, schedule: Schedule) -> None:
         """Publishers and observers are there from the beginning and stay (Rappel §6.2.3)."""
         clock, at, count = self.clock, self.engine.at, self.workload.node_count
-        steady = self.observers | set(self.publishers)
+        publishers = frozenset(self.publishers)
+        steady = self.observers | publishers
         waits = priorities(self.seed, _START, count).astype(np.float64) / 2.0**64 * clock.start_s
         self._here = set(schedule.first.tolist()) | steady
         for node in sorted(self._here):
-            wait = 0.0 if node in self.publishers else float(waits[node])
+            wait = 0.0 if node in publishers else float(waits[node])
             at(clock.warm_up_s + wait, partial(self._start, node))
         for second, change in schedule.changes.items():
             for nodes, action in (
