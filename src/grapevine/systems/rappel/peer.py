@@ -38,7 +38,13 @@ from grapevine.systems.rappel.outbox import Outbox
 from grapevine.systems.rappel.position import Locating, is_place
 from grapevine.systems.rappel.trees import Signatures, Trees
 
-_PLACES = {HereIAm: "position", Profile: "position", Join: "position", Adopt: "position", JoinOk: "publisher"}
+_PLACES: dict[type, str] = {
+    HereIAm: "position",
+    Profile: "position",
+    Join: "position",
+    Adopt: "position",
+    JoinOk: "publisher",
+}
 
 
 @dataclass(frozen=True, slots=True)
