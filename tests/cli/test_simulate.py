@@ -145,3 +145,101 @@ def test_systems_explain_themselves() -> None:
     vitis = json.loads(run("systems", "vitis", "--json").stdout)[0]
     assert {"name": "gateway_reach", "default": 5}.items() <= vitis["parameters"][-1].items()
     assert all(parameter["source"] for parameter in vitis["parameters"])
+
+
+QUICK = ["--clock", "hours=0.1", "--clock", "start_s=10", "--clock", "publish_from_s=150"]
+CONSTANT = [*QUICK, "--clock", "latency=constant"]
+
+
+@pytest.fixture(scope="module")
+def feed(folder: Path) -> str:
+    """One feed with nineteen subscribers."""
+    return store(generate("rappel-feed", nodes=20), folder.parent / "feed").name
+
+
+def test_peers_run_by_a_clock_and_answer_in_json(folder: Path, feed: str) -> None:
+    command = ["simulate", "rappel", "--workload", feed, *CONSTANT, "--set", "landmarks=5", "--out", "timed", "--json"]
+    done = run(*command, cwd=folder.parent)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)["summary"]
+    assert summary["hit_ratio"] == 1.0
+    assert summary["delay_ms"] >= 50
+    stored = Simulation.load(folder.parent / "timed")
+    assert (stored.settings["hours"], stored.settings["latency"]) == (0.1, "constant")
+    assert stored.config["landmarks"] == 5
+    assert stored.tables["deliveries"].num_rows > 0
+    assert stored.rounds["round"].to_pylist() == [300, 360]
+
+
+def test_a_run_by_a_clock_is_printed_with_its_delays(
+    folder: Path, feed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    app(
+        ["simulate", "scribe", "--workload", feed, *CONSTANT, "--crash", "0.3@200", "--out", "shown"],
+        standalone_mode=False,
+    )
+    said = capsys.readouterr()
+    assert "delay, median, ms" in said.out and "messages a second and node" in said.out
+    left = Simulation.load(folder.parent / "shown").rounds["online"].to_pylist()[-1]
+    assert f"round 360/360: {left} online" in said.err and left < 20
+
+
+def test_what_a_system_would_ignore_is_refused(
+    folder: Path, feed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    for arguments, said in (
+        (["vitis", "--clock", "hours=1"], "--clock, --latency-from: vitis runs by rounds; they are for "),
+        (["vitis", "--latency-from", "w"], "--clock, --latency-from: vitis runs by rounds"),
+        (["rappel", "--rounds", "30"], "--rounds: rappel runs in virtual time; say how with --clock"),
+        (["rappel", "--rounds", "30", "--grace-rounds", "2"], "--rounds, --grace-rounds: rappel runs in virtual time"),
+        (["rappel", "--clock", "huors=1"], "the clock has no parameter huors; it has latency, slice_s"),
+        (["rappel", "--clock", "hours"], "--clock hours: write it as key=value"),
+        (["rappel", "--clock", "hours=soon"], "--clock hours=soon: 'soon' is not a valid float"),
+        (["rappel", "--clock", "hours=0"], "hours=0.0: needs at least 0.01"),
+        (["rappel", "--clock", "observers=20"], "observers=20: there are only 19 subscribers"),
+        (["rappel", "--clock", "latency=recorded"], "latency=recorded: no recorded latencies"),
+        (["rappel", "--latency-from", "w"], "w: has no latency table"),
+        (["rappel", "--latency-from", "nowhere"], "nowhere: no such folder"),
+    ):
+        with pytest.raises(SystemExit) as stopped, one_line_errors():
+            app(["simulate", *arguments, "--workload", feed, "--out", "x"])
+        answer = capsys.readouterr().err
+        assert (stopped.value.code, answer.count("\n")) == (2, 1), (arguments, answer)
+        assert said in answer
+    assert not (folder.parent / "x").exists()
+
+
+def test_recorded_latencies_of_another_folder_are_used(
+    folder: Path, feed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two sites that are 90 ms apart: a hop takes 45 ms, or half a millisecond on one site."""
+    matrix = folder.parent / "matrix"
+    matrix.mkdir()
+    times = {"slice": [0, 0], "source": [0, 1], "target": [1, 0], "rtt_ms": [90.0, 90.0]}
+    rows = {tables.LATENCY.name: write_table(pa.table(times), matrix, tables.LATENCY), tables.NODES.name: 2}
+    Manifest(kind="workload", stage="test", version="0", tables=rows).write(matrix)
+    monkeypatch.chdir(folder.parent)
+    app(
+        ["simulate", "scribe", "--workload", feed, "--latency-from", "matrix", *QUICK, "--out", "far", "--json"],
+        standalone_mode=False,
+    )
+    capsys.readouterr()
+    stored = Simulation.load(folder.parent / "far")
+    assert stored.settings["latency"] == "recorded"
+    hops = {round(ms, 3) for ms in stored.tables["deliveries"]["direct_ms"].to_pylist()}
+    assert hops == {0.5, 45.0}
+
+
+def test_peers_explain_their_clock(capsys: pytest.CaptureFixture[str]) -> None:
+    app(["systems", "rappel"], standalone_mode=False)
+    said = capsys.readouterr().out
+    assert "the clock that it runs by (--clock KEY=VALUE)" in said
+    assert "publish_every_s" in said and "landmark_rounds" in said
+    app(["systems", "rappel", "--json"], standalone_mode=False)
+    (rappel,) = json.loads(capsys.readouterr().out)
+    assert {"name": "hours", "default": 1.0}.items() <= next(p for p in rappel["clock"] if p["name"] == "hours").items()
+    assert all(parameter["source"] for parameter in [*rappel["parameters"], *rappel["clock"]])
+    app(["systems", "vitis", "--json"], standalone_mode=False)
+    assert "clock" not in json.loads(capsys.readouterr().out)[0]

@@ -135,6 +135,117 @@ def test_churn_is_checked_before_anything_runs(tmp_path: Path, churn: str, expec
     assert expected in str(caught.value)
 
 
+TIMED = """
+title = "In virtual time"
+
+[run]
+rounds = 20
+
+[clock]
+hours = 2
+latency = "recorded"
+recorded = ["a.tsv.gz", "b.tsv.gz"]
+
+[[workloads]]
+name = "feed"
+model = "rappel-feed"
+nodes = 30
+
+[[workloads]]
+name = "sample"
+trace = "follower-list"
+path = "followers.gz"
+seed_topics = 250
+publishers = 100
+
+[[systems]]
+system = "rappel"
+
+[[systems]]
+system = "vitis"
+workloads = ["feed"]
+
+[quick]
+hours = 0.5
+seed_topics = 20
+"""
+
+
+@pytest.mark.parametrize(
+    ("instead_of", "given", "expected"),
+    [
+        ("hours = 2", "huors = 2", "e.toml:8: clock.huors: unknown; known are best_friends"),
+        ("hours = 2", 'hours = "two"', "e.toml:8: clock.hours: 'two' is not a valid float"),
+        ("hours = 2", "hours = [1, 2]", "e.toml:8: clock.hours: [1, 2] is not a valid float"),
+        ("hours = 2", "payload_bytes = 1.5", "e.toml:8: clock.payload_bytes: 1.5 is not a valid int"),
+        ("hours = 2", "hours = 0", "e.toml:7: clock: hours=0: needs at least 0.01"),
+        ("hours = 2", "publish_from_s = 5", "e.toml:7: clock: publish_from_s=5: publishers start after warm_up_s=65"),
+        ("rounds = 20", "rounds = 20.5", "e.toml:5: run.rounds: 20.5 is not a valid int"),
+        ("[run]\nrounds = 20", "run = 3", "e.toml:4: run: needs to be a table, [run]"),
+        ('"recorded"', '"guessed"', "e.toml:7: clock: latency='guessed': choose one of as-links, recorded"),
+        (', "b.tsv.gz"]', ", 2]", "e.toml:10: clock.recorded: needs a list of files below the folder of traces"),
+        ('["a.tsv.gz", "b.tsv.gz"]', '"a.tsv.gz"', "e.toml:10: clock.recorded: needs a list of files"),
+        ('recorded = ["a.tsv.gz", "b.tsv.gz"]', "", "e.toml:9: clock.latency: recorded latency needs the files of"),
+        ("publishers = 100", "users = 9", "e.toml:17: workloads: give users, or seed_topics and publishers"),
+        ("publishers = 100", "publishers = 0", "e.toml:22: workloads.publishers: 0: needs a whole number of 1 or more"),
+        ("seed_topics = 250", "seed_topics = [2]", "e.toml:21: workloads.seed_topics: [2]: needs a whole number of 1"),
+    ],
+)
+def test_mistakes_in_the_clock_and_in_samples_have_their_line(
+    tmp_path: Path, instead_of: str, given: str, expected: str
+) -> None:
+    assert instead_of in TIMED
+    with pytest.raises(UsageError) as caught:
+        read_experiment(write(tmp_path, TIMED.replace(instead_of, given, 1)))
+    assert expected in str(caught.value)
+    assert ": 1 mistake\n" in str(caught.value)
+
+
+def test_quick_shortens_the_clock_and_the_sample(tmp_path: Path) -> None:
+    whole, quick = (read_experiment(write(tmp_path, TIMED), quick=quick) for quick in (False, True))
+    assert (whole.clock.hours, quick.clock.hours) == (2, 0.5)
+    assert whole.workloads[1].parameters == {"seed_topics": 250, "publishers": 100}
+    assert quick.workloads[1].parameters == {"seed_topics": 20, "publishers": 100}
+    assert quick.run == whole.run
+    wrong = TIMED.replace("hours = 0.5", 'hours = "short"')
+    with pytest.raises(UsageError, match=r"e.toml:32: quick.hours: 'short' is not a valid float"):
+        read_experiment(write(tmp_path, wrong), quick=True)
+
+
+def test_peers_run_by_the_clock_and_others_by_rounds(tmp_path: Path) -> None:
+    runs = plan(read_experiment(write(tmp_path, TIMED)))
+    assert {(run.system, run.workload.name) for run in runs} == {
+        ("rappel", "feed"),
+        ("rappel", "sample"),
+        ("vitis", "feed"),
+    }
+    for run in runs:
+        timed = run.system == "rappel"
+        assert ("hours" in run.run, "rounds" in run.run) == (timed, not timed)
+        assert run.recorded == (("a.tsv.gz", "b.tsv.gz") if timed else ())
+    assert runs[-1].system == "vitis"  # the shortest comes last
+
+
+def test_a_timed_run_is_known_by_its_clock_and_its_latencies(tmp_path: Path) -> None:
+    def ids(text: str) -> dict[str, set[str]]:
+        runs = plan(read_experiment(write(tmp_path, text)))
+        return {kind: {run.run_id for run in runs if run.system == kind} for kind in ("rappel", "vitis")}
+
+    first = ids(TIMED)
+    assert ids(TIMED) == first
+    for changed in (
+        TIMED.replace("hours = 2", "hours = 3"),
+        TIMED.replace("hours = 2", "loss = 0.1"),
+        TIMED.replace('"b.tsv.gz"', '"c.tsv.gz"'),
+        TIMED.replace('["a.tsv.gz", "b.tsv.gz"]', '["b.tsv.gz", "a.tsv.gz"]'),
+    ):
+        other = ids(changed)
+        assert not other["rappel"] & first["rappel"]
+        assert other["vitis"] == first["vitis"]
+    rounds = ids(TIMED.replace("rounds = 20", "rounds = 21"))
+    assert rounds["rappel"] == first["rappel"] and not rounds["vitis"] & first["vitis"]
+
+
 def test_lists_in_churn_are_a_grid(tmp_path: Path) -> None:
     churn = 'churn = { model = "spidercast-churn", mean_up_s = [50.0, 100.0], round_s = 0.5 }'
     runs = plan(read_experiment(write(tmp_path, GOOD.replace('name = "small"\n', f'name = "small"\n{churn}\n'))))

@@ -8,8 +8,11 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -21,7 +24,8 @@ from grapevine.model import tables
 from grapevine.model.errors import UsageError
 from grapevine.model.store import read_table
 from grapevine.pipeline.measure import message_metrics, node_metrics, repair_metrics, round_metrics, series_rows
-from grapevine.pipeline.stage import Stage
+from grapevine.pipeline.measure_timed import delivery_metrics, peer_metrics, place_metrics
+from grapevine.pipeline.stage import Stage, spark_schema
 from grapevine.pipeline.sweep import sweep
 from grapevine.pipeline.topic_graphs import topic_graphs
 from tests.cli.test_cli import GRAPEVINE
@@ -219,6 +223,219 @@ def test_repairs_that_nobody_finished_are_not_counted(stage: Stage) -> None:
         ("b", "repair_rounds"): 0.0,
         ("b", "shadow"): 1.0,
         ("b", "links_per_repair"): 3.0,
+    }
+
+
+# Runs in virtual time
+
+
+def measured(stage: Stage, measure: Any, table: tables.Table, runs: dict[str, pa.Table]) -> dict[str, dict[str, Any]]:
+    """What Spark makes of one table of these runs, by run and metric."""
+    rows = [(*row.values(), run) for run, content in runs.items() for row in content.to_pylist()]
+    frame = stage.spark.createDataFrame(rows, spark_schema(table).add("run_id", "string"))
+    found: dict[str, dict[str, Any]] = {run: {} for run in runs}
+    for row in measure(frame).collect():
+        assert row.metric not in found[row.run_id]
+        found[row.run_id][row.metric] = row.value
+    return found
+
+
+def ranks(name: str, values: Sequence[float], digits: int) -> dict[str, float]:
+    """Nearest-rank quantiles of rounded values, as numpy has them."""
+    shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+    rounded = np.round(np.array(values), digits)
+    return {f"{name}_{at}": float(np.quantile(rounded, q, method="inverted_cdf")) for at, q in shares.items()}
+
+
+def deliveries(count: int, *, observers: bool, coordinates: bool) -> pa.Table:
+    random = np.random.default_rng(count)
+    delay = random.exponential(700, count)
+    content = {
+        "event": random.integers(0, 5, count),
+        "node": np.arange(count),
+        "delay_ms": delay,
+        "hops": random.integers(1, 9, count),
+        "pulled": random.random(count) < 0.1,
+        "direct_ms": np.where(np.arange(count) % 7 == 0, 0.0, delay / random.uniform(1, 4, count)),
+        "coordinate_ms": [float(x) if coordinates and x > 5 else None for x in random.uniform(0, 90, count)],
+        "path_ms": [float(x) if coordinates else None for x in random.uniform(90, 300, count)],
+        "observer": random.random(count) < (0.3 if observers else -1),
+    }
+    return pa.table(content).cast(tables.DELIVERIES.schema)
+
+
+def test_delays_and_stretch_are_those_of_numpy(stage: Stage) -> None:
+    """101 rows, where the nearest rank of 0.95 is the 96th; one row; and a run without observers and coordinates."""
+    made = {
+        "many": deliveries(101, observers=True, coordinates=True),
+        "one": deliveries(1, observers=False, coordinates=False),
+        "plain": deliveries(60, observers=False, coordinates=False),
+    }
+    found = measured(stage, delivery_metrics, tables.DELIVERIES, made)
+    for run, content in made.items():
+        rows = content.to_pylist()
+        delay, watched = [row["delay_ms"] for row in rows], [row["delay_ms"] for row in rows if row["observer"]]
+        expected: dict[str, Any] = {
+            "within_1s": np.mean(np.array(delay) <= 1_000),
+            "observer_within_1s": np.mean(np.array(watched) <= 1_000) if watched else None,
+            "pulled": np.mean([row["pulled"] for row in rows]),
+            "delay_ms_max": max(delay),
+        }
+        expected |= ranks("delay_ms", delay, 1)
+        expected |= ranks("observer_delay_ms", watched, 1) if watched else {}
+        stretch = [row["path_ms"] / row["coordinate_ms"] for row in rows if row["path_ms"] and row["coordinate_ms"]]
+        expected |= ranks("stretch", stretch, 3) if stretch else {}
+        direct = [row["delay_ms"] / row["direct_ms"] for row in rows if row["direct_ms"]]
+        expected |= ranks("direct_stretch", direct, 3) if direct else {}
+        assert found[run] == pytest.approx(expected), run
+    assert len(found["many"]) == 4 + 4 * 3
+
+
+def peers(count: int, *, friends: bool, alike: bool = False) -> pa.Table:
+    random = np.random.default_rng(count)
+    subscriptions = np.full(count, 3) if alike else random.integers(0, 4, count)
+    covered = [int(min(c, random.integers(0, 4))) if friends and c != 2 else None for c in subscriptions]
+    neighbours = random.integers(0, 6, count)
+    content = {
+        "node": np.arange(count),
+        "online": random.random(count) < 0.8,
+        "online_s": np.where(random.random(count) < 0.2, 0.0, random.uniform(1, 900, count)),
+        "subscriptions": subscriptions,
+        "covered": covered,
+        "friends": covered,
+        "fans": covered,
+        "neighbours": neighbours,
+        "roles": neighbours + random.integers(0, 2, count) * (neighbours > 0),
+        **{name: random.integers(0, 300, count) for name in ("messages_in", "messages_out", "events_in")},
+        "events_out": random.integers(0, 3, count),
+    }
+    return pa.table(content).cast(tables.PEERS.schema)
+
+
+def test_coverage_load_and_messages_of_peers_are_those_of_numpy(stage: Stage) -> None:
+    """A run with friends, one without, and one where all subscribe to as much: load follows nothing there."""
+    made = {"friends": peers(120, friends=True), "none": peers(80, friends=False)}
+    made["alike"] = peers(40, friends=True, alike=True)
+
+    def share(of: Sequence[bool]) -> float | None:
+        return float(np.mean(of)) if of else None
+
+    found = measured(stage, peer_metrics, tables.PEERS, made)
+    for run, content in made.items():
+        rows = content.to_pylist()
+        known = [row for row in rows if row["online"] and row["subscriptions"] and row["covered"] is not None]
+        load = [row["events_in"] + row["events_out"] for row in rows]
+        expected = {
+            "fully_covered": share([row["covered"] == row["subscriptions"] for row in known]),
+            "fully_covered_multi": share(
+                [row["covered"] == row["subscriptions"] for row in known if row["subscriptions"] > 1]
+            ),
+            "neighbour_overlap": share([row["roles"] > row["neighbours"] for row in rows if row["neighbours"]]),
+            "leaves": share([row["events_out"] == 0 for row in rows if row["subscriptions"]]),
+            "load_correlation": None
+            if run == "alike"
+            else round(float(np.corrcoef([row["subscriptions"] for row in rows], load)[0, 1]), 6),
+            "subscriptions_max": max(row["subscriptions"] for row in rows),
+        }
+        rates = [(row["messages_in"] + row["messages_out"]) / row["online_s"] for row in rows if row["online_s"]]
+        assert found[run] == pytest.approx(expected | ranks("messages_per_s", rates, 3)), run
+    assert found["friends"]["fully_covered"] and found["none"]["fully_covered"] is None
+
+
+def test_places_in_trees_are_measured_by_their_height(stage: Stage) -> None:
+    """Rappel Fig. 11a. Who does not know its height counts for nothing but its children."""
+    held = [(0, 0, 5, 9), (0, 1, 2, 4), (0, 1, 0, 1), (0, 2, 1, 0), (1, 1, 0, 1), (1, None, 8, 3)]
+    names = "topic", "height", "children", "rejoins"
+    many = [dict(zip(names, row, strict=True)) | {"node": n, "parent": None} for n, row in enumerate(held)]
+    unknown = [{"topic": 0, "node": 1, "parent": 0, "height": None, "children": 2, "rejoins": 0}]
+    made = {run: pa.Table.from_pylist(rows, tables.PLACES.schema) for run, rows in (("a", many), ("b", unknown))}
+    assert measured(stage, place_metrics, tables.PLACES, made) == {
+        "a": {
+            "height": 1.0,
+            "height_max": 2.0,
+            "children_max": 8.0,
+            "rejoins_at_height_0": 9.0,
+            "rejoins_at_height_1": 2.0,
+            "rejoins_at_height_2": 0.0,
+        },
+        "b": {"height": None, "height_max": None, "children_max": 2.0},
+    }
+
+
+def test_empty_tables_have_no_metrics(stage: Stage) -> None:
+    for measure, table in (
+        (delivery_metrics, tables.DELIVERIES),
+        (peer_metrics, tables.PEERS),
+        (place_metrics, tables.PLACES),
+    ):
+        assert measured(stage, measure, table, {"a": table.schema.empty_table()}) == {"a": {}}
+
+
+BY_THE_CLOCK = """
+title = "By rounds and by the clock"
+
+[run]
+rounds = 8
+measure_every = 4
+grace_rounds = 2
+
+[clock]
+hours = 0.1
+start_s = 10
+publish_from_s = 120
+sample_s = 90
+latency = "recorded"
+recorded = ["first.txt", "second.txt"]
+slice_s = 100
+
+[[workloads]]
+name = "crossing"
+model = "vitis-random"
+nodes = 30
+topics = 6
+subscriptions_per_node = 2
+churn = { crash = "0.2@200" }
+
+[[systems]]
+system = "rappel"
+landmarks = 4
+
+[[systems]]
+system = "vitis"
+table_size = 6
+"""
+
+
+def test_systems_of_peers_and_of_rounds_stand_side_by_side(stage: Stage, tmp_path: Path) -> None:
+    """Recorded latencies are ingested once; the tables of a timed run become metrics, series and progress."""
+    (tmp_path / "clock.toml").write_text(BY_THE_CLOCK)
+    (tmp_path / "first.txt").write_text("0 20 40\n20 0 60\n40 60 0\n")
+    (tmp_path / "second.txt").write_text("0 30 50\n30 0 70\n50 70 0\n")
+    experiment = read_experiment(tmp_path / "clock.toml")
+    manifest = sweep(stage, experiment, tmp_path / "out", traces=tmp_path)
+    assert manifest is not None and manifest.counts["failed"] == 0
+    found: dict[str, dict[str, Any]] = {}
+    for row in series_rows(tmp_path / "out"):
+        found.setdefault(row["system"], {})[row["metric"]] = row["mean"]
+    (run,) = [run for run in plan(experiment) if run.system == "rappel"]
+    stored = Simulation.load(tmp_path / "out" / "simulations" / f"run_id={run.run_id}")
+    delay = stored.tables["deliveries"]["delay_ms"].to_pylist()
+    direct = {round(ms, 1) for ms in stored.tables["deliveries"]["direct_ms"].to_pylist()}
+    assert direct <= {0.5, 10, 15, 20, 25, 30, 35} and len(direct) > 3  # half of what was recorded, in both slices
+    assert {name: found["rappel"][name] for name in ranks("delay_ms", delay, 1)} == ranks("delay_ms", delay, 1)
+    assert found["rappel"]["hit_ratio"] == pytest.approx(stored.summary["hit_ratio"])
+    assert found["rappel"]["fully_covered"] > 0 and found["rappel"]["height_max"] >= 1
+    assert found["rappel"]["messages"] == stored.summary["messages"]
+    assert "hit_ratio" in found["vitis"] and not {"delay_ms_p50", "fully_covered", "height"} & set(found["vitis"])
+    online = {
+        (row["system"], row["round"]): row["mean"]
+        for row in read_table(tmp_path / "out", tables.PROGRESS).to_pylist()
+        if row["metric"] == "online"
+    }
+    left = stored.rounds["online"].to_pylist()
+    assert left[:3] == [30, 30, left[-1]] and 24 <= left[-1] < 30
+    assert online == {("vitis", 4): 30, ("vitis", 8): 30} | {
+        ("rappel", at): count for at, count in zip((90, 180, 270, 360), left, strict=True)
     }
 
 

@@ -27,7 +27,7 @@ from tests import naive
 from tests.peer_world import WatchedRun, clock_of, crossing, watch, workload_of
 
 SYSTEMS = "rappel", "scribe"
-FAST = {"rappel": {"landmarks": 5, "landmark_rounds": 2}, "scribe": {}}
+FAST: dict[str, dict[str, Any]] = {"rappel": {"landmarks": 5, "landmark_rounds": 2}, "scribe": {}}
 
 
 def nodes(*numbers: int) -> np.ndarray[Any, np.dtype[np.int32]]:

@@ -162,6 +162,9 @@ class _Checker:
 
     def experiment(self, name: str, content: dict[str, Any], *, quick: bool) -> Experiment | None:
         self.known((), content, _TOP)
+        for table in [key for key in ("run", "clock", "quick") if not isinstance(content.get(key, {}), dict)]:
+            self.note((table,), f"needs to be a table, [{table}]")
+            content = {key: value for key, value in content.items() if key != table}
         replaced = content.get("quick", {}) if quick else {}
         self.known(("quick",), content.get("quick", {}), _QUICK_KEYS)
         if not isinstance(content.get("title"), str):
@@ -221,6 +224,8 @@ class _Checker:
             chosen = {key: entry[key] for key in SAMPLE_KEYS if key in entry}
             if users is not None and chosen:
                 self.note(where, "give users, or seed_topics and publishers: one sample")
+            for key in [key for key in sorted({"users", *SAMPLE_KEYS} & set(entry)) if not _is_count(entry[key])]:
+                self.note((*where, key), f"{entry[key]!r}: needs a whole number of 1 or more")
             chosen |= {key: replaced[key] for key in SAMPLE_KEYS & set(chosen) & set(replaced)}
             return WorkloadEntry(
                 name, parameters=chosen, trace=entry["trace"], path=entry.get("path"), users=cut, churn=churn
@@ -290,9 +295,9 @@ class _Checker:
         if not (isinstance(recorded, list) and all(isinstance(path, str) for path in recorded)):
             self.note(("clock", "recorded"), "needs a list of files below the folder of traces")
             recorded = []
-        content = {key: value for key, value in content.items() if key != "recorded"}
-        if content.get("latency") == "recorded" and not recorded:
+        elif content.get("latency") == "recorded" and not recorded:
             self.note(("clock", "latency"), "recorded latency needs the files of `recorded`")
+        content = {key: value for key, value in content.items() if key != "recorded"}
         return self.settings("clock", ClockConfig, content, replaced, "hours"), tuple(recorded)
 
     def settings(
@@ -303,6 +308,13 @@ class _Checker:
         self.known((table,), content, names | ({"recorded"} if table == "clock" else set()))
         settings = {key: value for key, value in content.items() if key in names}
         settings |= {key: replaced[key] for key in (quick,) if key in replaced}
+        types, wrong = field_types(kind), False
+        for key, value in settings.items():
+            if said := _wrong_type(types[key], value):
+                self.note(("quick" if key in replaced and key == quick else table, key), said)
+                wrong = True
+        if wrong:
+            return None
         try:
             return kind(**settings)
         except (UsageError, TypeError) as error:
@@ -324,6 +336,10 @@ def _wrong_type(kind: type, value: Any) -> str | None:
     if value == "none" or type(value) is kind or (kind is float and type(value) is int):
         return None
     return f"{value!r} is not a valid {kind.__name__}"
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 1
 
 
 def published_experiments() -> dict[str, Path]:

@@ -35,8 +35,16 @@ from grapevine.systems.rappel.messages import (
     WhoAreYou,
 )
 from grapevine.systems.rappel.outbox import Outbox
-from grapevine.systems.rappel.position import Locating
+from grapevine.systems.rappel.position import Locating, is_place
 from grapevine.systems.rappel.trees import Signatures, Trees
+
+_PLACES: dict[type, str] = {
+    HereIAm: "position",
+    Profile: "position",
+    Join: "position",
+    Adopt: "position",
+    JoinOk: "publisher",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +131,9 @@ class RappelPeer(Peer):
         return self._out.take()
 
     def on_message(self, now: float, sender: Address, message: Any) -> Effects:
-        handler = self._handlers.get(type(message))
+        handler, place = self._handlers.get(type(message)), _PLACES.get(type(message))
+        if place is not None and not is_place(getattr(message, place), self.config.dimensions):
+            return []
         if handler is not None:
             handler(now, sender, message)
         return self._out.take()
@@ -132,8 +142,8 @@ class RappelPeer(Peer):
         name, *about = timer if isinstance(timer, tuple) else (timer,)
         if name in ("join", "again", "rejoin", "leave", "drained"):
             self._on_feed_timer(now, name, *about)
-        else:
-            getattr(self, f"_on_{name}_timer")(now, *about)
+        elif handler := getattr(self, f"_on_{name}_timer", None):
+            handler(now, *about)
         if self.leaving and all(feed.drained_at is not None for feed in self.trees.feeds.values()):
             self._out.add(Finished())
         return self._out.take()

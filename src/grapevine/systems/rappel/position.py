@@ -6,6 +6,7 @@ several measurements to a landmark the lower quartile counts (the filter of Ledl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -21,6 +22,11 @@ from grapevine.systems.rappel.outbox import Outbox
 _ROUND_S = 1.0  # between two measurements; round trips are shorter
 _PASSES = 200
 LANDMARK_ROUNDS = 60  # until landmarks stay where they are
+
+
+def is_place(position: Position, dimensions: int) -> bool:
+    """Whether these are coordinates: anybody may send anything."""
+    return len(position) == dimensions and all(map(math.isfinite, position))
 
 
 def _somewhere(random: Random, dimensions: int) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -53,7 +59,7 @@ class Locating:
 
     def hear(self, now: float, landmark: Address, answer: HereIAm) -> None:
         """A landmark's answer."""
-        if 0 <= answer.number < len(self._asked):
+        if landmark in self._landmarks and 0 <= answer.number < len(self._asked):
             _, measured = self._heard.get(landmark, (answer, []))
             measured.append(_one_way_ms(self._asked[answer.number], now))
             self._heard[landmark] = answer, measured
@@ -97,7 +103,12 @@ class Landmark(Peer):
     def on_message(self, now: float, sender: Address, message: Any) -> Effects:
         if isinstance(message, WhereAreYou):
             self._out.send(sender, HereIAm(message.number, self.position, self._error))
-        elif isinstance(message, HereIAm) and 0 < message.number < len(self._asked) <= LANDMARK_ROUNDS:
+        elif isinstance(message, HereIAm) and self._counts(sender, message):
             measured = _one_way_ms(self._asked[message.number], now)
             self._error = pull(self._position, self._error, np.array(message.position), message.error, measured)
         return self._out.take()
+
+    def _counts(self, sender: Address, answer: HereIAm) -> bool:
+        """Whether this answers a question of ours, while we still move."""
+        asked = sender in self._others and 0 < answer.number < len(self._asked) <= LANDMARK_ROUNDS
+        return asked and is_place((*answer.position, answer.error), len(self._position) + 1)
