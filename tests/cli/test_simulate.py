@@ -113,6 +113,7 @@ def test_mistakes_get_one_line(
         (["simulate", "vitis", "--workload", "w", "--crash", "x"], "write it as SHARE@ROUND"),
         (["simulate", "vitis", "--workload", "w", "--crash", "0.1@5", "--crowd", "0.1@5"], "give one of them"),
         (["simulate", "vitis", "--workload", "w", "--churn", "w"], "w: has no churn table"),
+        (["simulate", "vitis", "--workload", "w", "--graceful"], "--graceful: say how a churn trace is played"),
         (
             ["simulate", "vitis", "--workload", "w", "--churn", trace, "--first-round", "6"],
             "only count with event_rounds",

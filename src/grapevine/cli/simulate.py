@@ -106,6 +106,19 @@ def _schedule(
 ) -> Schedule | None:
     if sum(given is not None for given in (churn, crash, crowd)) > 1:
         raise UsageError("--churn, --crash and --crowd: give one of them")
+    playing = {
+        "round-seconds": round_s != 1.0,
+        "spread-seconds": spread_s != 0.0,
+        "start-seconds": start_s != 0.0,
+        "rejoin": rejoin != REJOINS[0],
+        "graceful": graceful,
+        "event-rounds": event_rounds is not None,
+        "events-at-once": events_at_once != 1,
+        "first-round": first_round != 1,
+    }
+    if churn is None and any(playing.values()):
+        given = ", ".join(f"--{name}" for name, is_given in playing.items() if is_given)
+        raise UsageError(f"{given}: say how a churn trace is played; give one with --churn")
     if churn is not None:
         sessions = load_churn(churn)
         return from_sessions(
