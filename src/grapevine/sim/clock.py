@@ -45,9 +45,12 @@ class ClockConfig(LatencyConfig):
     )
 
     def mistakes(self) -> list[str]:
+        found = []
         if self.publish_every_s > 0 and self.publish_from_s < self.warm_up_s:
-            return [f"publish_from_s={self.publish_from_s:g}: publishers start after warm_up_s={self.warm_up_s:g}"]
-        return []
+            found.append(f"publish_from_s={self.publish_from_s:g}: publishers start after warm_up_s={self.warm_up_s:g}")
+        if self.measure_from_s >= self.end_s:
+            found.append(f"measure_from_s={self.measure_from_s:g}: the clock stops at {self.end_s:g} s")
+        return found
 
     @property
     def end_s(self) -> float:

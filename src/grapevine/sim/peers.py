@@ -27,7 +27,7 @@ from grapevine.sim.result import Simulation
 from grapevine.sim.transcript import Transcript
 from grapevine.systems.peer import PEER_SYSTEMS, Address, Peer, World
 
-_START, _PHASE, _OBSERVER, _PUBLISHER = 211, 212, 213, 214  # the `round` words of these draws
+_START, _PHASE, _OBSERVER, _PUBLISHER = 221, 222, 223, 224  # the `round` words of these draws
 
 
 class PeerRun:
@@ -105,9 +105,10 @@ class PeerRun:
                 (change.leaves, self._leave),
                 (change.joins, self._join),
             ):
+                first = clock.warm_up_s if action == self._join else 0.0  # landmarks have to settle
                 for node in nodes.tolist():
                     if node not in steady:
-                        at(float(second), partial(action, node))
+                        at(max(float(second), first), partial(action, node))
         if clock.publish_every_s > 0:
             phase = priorities(self.seed, _PHASE, self.workload.topic_count).astype(np.float64) / 2.0**64
             for topic in range(self.workload.topic_count):
