@@ -6,11 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+import pytest
+
 from grapevine import Simulation, Workload, simulate
 from grapevine.sim import peers
+from grapevine.sim.churn import Change, Schedule
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.events import Events
 from grapevine.systems.peer import Address, Deliver, Peer
@@ -150,3 +155,45 @@ def watch(system: str, workload: Workload, clock: ClockConfig, **more: Any) -> t
     with patch.multiple(peers, PeerRun=WatchedRun, Events=WatchedEvents):
         done = simulate(system, workload, clock=clock, **more)
     return done, WatchedRun.made.pop()
+
+
+SYSTEMS = "rappel", "scribe"
+FAST: dict[str, dict[str, Any]] = {"rappel": {"landmarks": 5, "landmark_rounds": 2}, "scribe": {}}
+
+
+def nodes(*numbers: int) -> np.ndarray[Any, np.dtype[np.int32]]:
+    return np.array(numbers, np.int32)
+
+
+COMING_AND_GOING = Schedule(
+    np.arange(20, dtype=np.int32),  # 20 … 25 come later
+    {
+        310: Change(crashes=nodes(5, 6, 7, 1)),  # 1 publishes and 5 is an observer: they do not
+        350: Change(joins=nodes(20, 21, 22, 23, 24, 25)),
+        420: Change(leaves=nodes(8, 11)),
+        500: Change(joins=nodes(6, 11)),
+        600: Change(crashes=nodes(23, 6), leaves=nodes(21)),
+        840: Change(leaves=nodes(10)),
+    },
+)
+ROUGH = {"loss": 0.05, "duplication": 0.05, "measure_from_s": 400, "observers": 3}
+
+
+@cache
+def calm(system: str) -> tuple[Simulation, WatchedRun]:
+    return watch(system, crossing(), clock_of(), **FAST[system])
+
+
+@cache
+def rough(system: str) -> tuple[Simulation, WatchedRun]:
+    """Messages are lost and doubled, nodes come and go, and loads are measured from 400 s on."""
+    return watch(system, crossing(), clock_of(**ROUGH), schedule=COMING_AND_GOING, **FAST[system])
+
+
+EVERY = pytest.mark.parametrize(("system", "made"), [(s, made) for s in SYSTEMS for made in (calm, rough)])
+BOTH = pytest.mark.parametrize("system", SYSTEMS)
+
+
+def rows(done: Simulation, table: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = done.tables[table].to_pylist()
+    return found
