@@ -195,6 +195,15 @@ def test_the_drawn_topic_is_the_tree_of_the_one_with_most_subscribers(system: st
             assert (away * math.sin(turn), away * math.cos(turn)) == pytest.approx((x, y), abs=1e-6)
         else:
             assert row["position"] == int(run.workload.node_ids[node]) / 2**64
+    graph = nx.Graph([(node, up) for node, up in inside.items() if up in inside])
+    graph.add_nodes_from(inside)
+    parts = sorted((sorted(part & wanting) for part in nx.connected_components(graph) if part & wanting), key=len)
+    numbers = {number: [n for n in drawn if drawn[n]["cluster"] == number] for number in range(len(parts))}
+    assert sorted(map(sorted, numbers.values())) == sorted(parts)
+    assert [len(numbers[number]) for number in sorted(numbers)] == sorted(map(len, parts), reverse=True)
+    assert all(drawn[node]["cluster"] is None for node in inside if node not in wanting)
+    for row in rows(done, "drawn_links"):
+        assert row["kind"] == ("cluster" if {row["source"], row["target"]} <= wanting else "path")
     assert {(row["source"], row["target"]) for row in rows(done, "drawn_links")} == {
         (up, node) for node, up in inside.items() if up in inside
     }

@@ -205,6 +205,8 @@ def _run_simulate(
 ) -> None:
     parameters = parse_settings(system, system_named(system).config_type, set_ or [])
     timed = _clock(system, run, clock or [], latency_from)
+    if timed and threads is not None:
+        raise UsageError(f"--threads: {system} runs in virtual time, on one core; leave it out")
     loaded = Workload.load(workload, latency=latency_from)
     schedule = _schedule(loaded, seed=seed, **churn)
     rounds = int(timed.end_s) if timed else run.rounds

@@ -372,7 +372,7 @@ DRAWN_LINKS = Table(
         Column("topic", _int, "topic"),
         Column("source", _int, "one end"),
         Column("target", _int, "the other end"),
-        Column("kind", _text, "`cluster` (between subscribers) or `path` (of a lookup)"),
+        Column("kind", _text, "`cluster` (between subscribers) or `path` (of a lookup, or of a tree by way of others)"),
     ),
 )
 

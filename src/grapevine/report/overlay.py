@@ -22,7 +22,7 @@ ROLES = {
     "rendezvous": "rendezvous: nearest to the topic on the ring",
     "publisher": "publisher: the root of the tree",
     "cluster": "link between subscribers",
-    "path": "path of a lookup",
+    "path": "path of a lookup, or of a tree by way of others",
 }
 Run = dict[str, Any]
 

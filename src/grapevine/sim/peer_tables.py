@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -220,21 +221,26 @@ def _trees(run: PeerRun, places: dict[Address, list[Place]]) -> list[Tree]:
     return trees
 
 
-def _topic_row(run: PeerRun, topic: int, tree: Tree, online: Container[Address]) -> dict[str, Any]:
-    """The topic's tree as a graph of those who are in it, the publisher and relays included."""
+def _parts(tree: Tree) -> dict[Address, int]:
+    """The connected part of the tree that each of its nodes is in, the publisher and relays included."""
     number = {node: i for i, node in enumerate(tree)}
-    wanted = [i for node, i in number.items() if node in run.interested[topic]]
-    waiting = sum(node in online and node not in tree for node in run.interested[topic])  # not in the tree
     edges = [(number[node], number[up]) for node, up in tree.items() if up in number]
     ends = np.array(edges, np.int64).reshape(-1, 2).T
     shape = (len(tree), len(tree))
     label = connected_components(coo_array((np.ones(len(edges)), (ends[0], ends[1])), shape=shape), False)[1]
-    sizes = np.bincount(label[wanted])[np.unique(label[wanted])] if wanted else np.empty(0, np.int64)
+    return dict(zip(number, label.tolist(), strict=True))
+
+
+def _topic_row(run: PeerRun, topic: int, tree: Tree, online: Container[Address]) -> dict[str, Any]:
+    """The parts of a topic's tree; who looks for a place in it is a part of its own."""
+    parts = _parts(tree)
+    sizes = Counter(parts[node] for node in tree if node in run.interested[topic])
+    waiting = sum(node in online and node not in tree for node in run.interested[topic])
     return {
         "topic": topic,
-        "subscribers": len(wanted) + waiting,
+        "subscribers": sizes.total() + waiting,
         "clusters": len(sizes) + waiting,
-        "largest_cluster": int(sizes.max(initial=min(waiting, 1))),
+        "largest_cluster": max([*sizes.values(), min(waiting, 1)]),
         "gateways": 0,
         "diameter": None,
     }
@@ -243,19 +249,22 @@ def _topic_row(run: PeerRun, topic: int, tree: Tree, online: Container[Address])
 def _drawn(run: PeerRun, trees: list[Tree]) -> dict[str, pa.Table]:
     """The tree of the topic with most subscribers among the first hundred."""
     topic = int(np.argmax(run.workload.topic_nodes.sizes()[:100]))
-    tree = trees[topic]
+    tree, wanting = trees[topic], run.interested[topic]
+    parts = _parts(tree)
+    sizes = Counter(parts[node] for node in tree if node in wanting)
+    rank = {part: number for number, (part, _) in enumerate(sizes.most_common())}
     nodes = [
         {
             "topic": topic,
             "node": node,
             "role": _role(run, node, topic),
-            "cluster": 0 if node in run.interested[topic] else None,
+            "cluster": rank[parts[node]] if node in wanting else None,
             "position": _angle(run, node, topic),
         }
         for node in sorted(tree)
     ]
     links = [
-        {"topic": topic, "source": up, "target": node, "kind": "cluster"}
+        {"topic": topic, "source": up, "target": node, "kind": "cluster" if {node, up} <= wanting else "path"}
         for node, up in sorted(tree.items())
         if up in tree
     ]
