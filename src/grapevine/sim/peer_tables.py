@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from grapevine.systems.peer import Address, Place
 if TYPE_CHECKING:
     from grapevine.sim.peers import PeerRun
 
-Tree = dict[Address, Address | None]  # parents
-_OWN_LINKS = ("friend", "parent")  # roles that a node chose itself; fans and children are the same links from behind
+Graph = dict[Address, Collection[Address]]  # of a topic: with whom each node that is in it exchanges events
+_FROM_BEHIND = ("fan", "child", "reverse")  # roles of links that the other end chose
 
 
 def round_row(run: PeerRun, before: list[dict[str, Any]]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def final_tables(run: PeerRun, rows: list[dict[str, Any]]) -> dict[str, pa.Table
     """All tables but the messages."""
     events, deliveries = run.recorder.event_columns(), run.recorder.deliveries()
     places = {node: run.system.places(run.engine.peers[node]) for node in _online(run)}
-    trees = _trees(run, places)
+    graphs = _graphs(run)
     return {
         tables.EVENTS.name: _table(tables.EVENTS, events),
         tables.DELIVERIES.name: _table(tables.DELIVERIES, deliveries),
@@ -51,7 +51,7 @@ def final_tables(run: PeerRun, rows: list[dict[str, Any]]) -> dict[str, pa.Table
         tables.PEERS.name: pa.Table.from_pylist(list(_peers(run)), schema=tables.PEERS.schema),
         tables.PLACES.name: pa.Table.from_pylist(list(_places(places)), schema=tables.PLACES.schema),
         tables.TOPIC_OVERLAY.name: pa.Table.from_pylist(
-            [_topic_row(run, topic, tree, places) for topic, tree in enumerate(trees)],
+            [_topic_row(run, topic, graph, places) for topic, graph in enumerate(graphs)],
             schema=tables.TOPIC_OVERLAY.schema,
         ),
         tables.LINKS.name: pa.Table.from_pylist(list(_links(run)), schema=tables.LINKS.schema),
@@ -60,7 +60,7 @@ def final_tables(run: PeerRun, rows: list[dict[str, Any]]) -> dict[str, pa.Table
             schema=tables.ROUNDS.schema,
         ),
         tables.REPAIRS.name: tables.REPAIRS.schema.empty_table(),
-        **_drawn(run, trees),
+        **_drawn(run, graphs),
     }
 
 
@@ -207,35 +207,37 @@ def _places(places: dict[Address, list[Place]]) -> Iterable[dict[str, Any]]:
 def _links(run: PeerRun) -> Iterable[dict[str, Any]]:
     for node in _online(run):
         for other, kinds in sorted(run.system.neighbours(run.engine.peers[node]).items()):
-            for kind in _OWN_LINKS:
-                if kind in kinds:
-                    yield {"source": node, "target": other, "kind": kind}
+            for kind in sorted(set(kinds) - set(_FROM_BEHIND)):
+                yield {"source": node, "target": other, "kind": kind}
 
 
-def _trees(run: PeerRun, places: dict[Address, list[Place]]) -> list[Tree]:
-    """By topic: who is in its tree, and under whom."""
-    trees: list[Tree] = [{} for _ in range(run.workload.topic_count)]
-    for node, found in places.items():
-        for place in found:
-            trees[place.topic][node] = place.parent
-    return trees
+def _graphs(run: PeerRun) -> list[Graph]:
+    """By topic: who wants or carries it, and with whom."""
+    graphs: list[Graph] = [{} for _ in range(run.workload.topic_count)]
+    for node in _online(run):
+        for topic, others in run.system.carriers(run.engine.peers[node], run.engine.now).items():
+            graphs[topic][node] = others
+    return graphs
 
 
-def _parts(tree: Tree) -> dict[Address, int]:
-    """The connected part of the tree that each of its nodes is in, the publisher and relays included."""
-    number = {node: i for i, node in enumerate(tree)}
-    edges = [(number[node], number[up]) for node, up in tree.items() if up in number]
-    ends = np.array(edges, np.int64).reshape(-1, 2).T
-    shape = (len(tree), len(tree))
-    label = connected_components(coo_array((np.ones(len(edges)), (ends[0], ends[1])), shape=shape), False)[1]
+def _edges(graph: Graph) -> list[tuple[Address, Address]]:
+    return [(node, other) for node, others in graph.items() for other in others if other in graph]
+
+
+def _parts(graph: Graph) -> dict[Address, int]:
+    """The connected part that each node is in, the publisher and relays included."""
+    number = {node: i for i, node in enumerate(graph)}
+    ends = np.array([(number[a], number[b]) for a, b in _edges(graph)], np.int64).reshape(-1, 2).T
+    shape = (len(graph), len(graph))
+    label = connected_components(coo_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=shape), False)[1]
     return dict(zip(number, label.tolist(), strict=True))
 
 
-def _topic_row(run: PeerRun, topic: int, tree: Tree, online: Container[Address]) -> dict[str, Any]:
-    """The parts of a topic's tree; who looks for a place in it is a part of its own."""
-    parts = _parts(tree)
-    sizes = Counter(parts[node] for node in tree if node in run.interested[topic])
-    waiting = sum(node in online and node not in tree for node in run.interested[topic])
+def _topic_row(run: PeerRun, topic: int, graph: Graph, online: Container[Address]) -> dict[str, Any]:
+    """The parts of a topic's graph; who looks for a place in it is a part of its own."""
+    parts = _parts(graph)
+    sizes = Counter(parts[node] for node in graph if node in run.interested[topic])
+    waiting = sum(node in online and node not in graph for node in run.interested[topic])
     return {
         "topic": topic,
         "subscribers": sizes.total() + waiting,
@@ -246,12 +248,12 @@ def _topic_row(run: PeerRun, topic: int, tree: Tree, online: Container[Address])
     }
 
 
-def _drawn(run: PeerRun, trees: list[Tree]) -> dict[str, pa.Table]:
-    """The tree of the topic with most subscribers among the first hundred."""
+def _drawn(run: PeerRun, graphs: list[Graph]) -> dict[str, pa.Table]:
+    """The graph of the topic with most subscribers among the first hundred."""
     topic = int(np.argmax(run.workload.topic_nodes.sizes()[:100]))
-    tree, wanting = trees[topic], run.interested[topic]
-    parts = _parts(tree)
-    sizes = Counter(parts[node] for node in tree if node in wanting)
+    graph, wanting = graphs[topic], run.interested[topic]
+    parts = _parts(graph)
+    sizes = Counter(parts[node] for node in graph if node in wanting)
     rank = {part: number for number, (part, _) in enumerate(sizes.most_common())}
     nodes = [
         {
@@ -261,12 +263,12 @@ def _drawn(run: PeerRun, trees: list[Tree]) -> dict[str, pa.Table]:
             "cluster": rank[parts[node]] if node in wanting else None,
             "position": _angle(run, node, topic),
         }
-        for node in sorted(tree)
+        for node in sorted(graph)
     ]
+    once = {(max(edge), min(edge)): edge for edge in sorted(_edges(graph))}  # both ends may name it
     links = [
-        {"topic": topic, "source": up, "target": node, "kind": "cluster" if {node, up} <= wanting else "path"}
-        for node, up in sorted(tree.items())
-        if up in tree
+        {"topic": topic, "source": other, "target": node, "kind": "cluster" if {node, other} <= wanting else "path"}
+        for node, other in once.values()
     ]
     return {
         tables.DRAWN_NODES.name: pa.Table.from_pylist(nodes, schema=tables.DRAWN_NODES.schema),

@@ -85,10 +85,10 @@ def make_config(system: str, parameters: dict[str, Any]) -> Config:
     return kind(**parameters)
 
 
-def check_fit(workload: Workload, config: Config) -> None:
+def check_fit(workload: Workload, config: Config, *, by_rounds: bool = True) -> None:
     """A workload that this configuration can be run on, or a sentence that says why not."""
     table_size = getattr(config, "table_size", None)
-    if table_size is not None and workload.node_count <= table_size:
+    if by_rounds and table_size is not None and workload.node_count <= table_size:
         raise UsageError(
             f"{workload.name}: has {workload.node_count} nodes, too few for table_size={table_size}; "
             "take a larger workload or a smaller table"
@@ -125,7 +125,7 @@ def simulate(
     run = run or RunConfig()
     run = dataclasses.replace(run, rounds=rounds) if rounds is not None else run
     check_seed(seed)
-    check_fit(workload, config)
+    check_fit(workload, config, by_rounds=system not in PEER_SYSTEMS)
     if system in PEER_SYSTEMS:
         return simulate_peers(
             *(system, workload, config, clock or ClockConfig()),

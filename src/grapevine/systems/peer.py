@@ -7,7 +7,7 @@ hundred million times in a simulation, and ready for the wire. Randomness comes 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -156,6 +156,10 @@ class PeerSystem(ABC, Generic[PeerType]):
     def places(self, peer: PeerType) -> list[Place]:
         """Its places in trees, a row of the `places` table each."""
         return []
+
+    def carriers(self, peer: PeerType, now: float) -> dict[int, Collection[Address]]:
+        """By topic that the peer wants or carries: with whom it exchanges the events; of trees, the parents."""
+        return {place.topic: () if place.parent is None else (place.parent,) for place in self.places(peer)}
 
     def position(self, peer: PeerType) -> tuple[float, ...] | None:
         """Its network coordinates in ms; None where the system has none."""

@@ -1,0 +1,72 @@
+"""Vitis (Rahimian et al., IPDPS 2011) message by message: the rules of `systems/vitis`, driven by sans-IO peers.
+
+Differs from the rounds: every node has turns of its own, a tenth of a round more or less apart; relay paths are soft
+state that gateways renew every few turns; all topics weigh the same in the utility, since a peer knows no rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from random import Random
+
+from grapevine.model.ids import ring_id
+from grapevine.systems.peer import Address, PeerSystem, World, register_peers
+from grapevine.systems.vitis_peers.config import VitisPeerConfig
+from grapevine.systems.vitis_peers.peer import Memory, VitisPeer
+
+__all__ = ["Memory", "VitisPeer", "VitisPeerConfig", "VitisPeers"]
+
+_CONTACTS = 5  # that a newcomer is told of
+
+
+class VitisPeers(PeerSystem[VitisPeer]):
+    """Vitis on a simulated network."""
+
+    name = "vitis-peers"
+    paper = "Rahimian, Girdzijauskas, Payberah & Haridi, IPDPS 2011"
+    summary = "Vitis message by message: the peers that run live"
+    config_type = VitisPeerConfig
+
+    def __init__(self, config: VitisPeerConfig, world: World) -> None:
+        super().__init__(config, world)
+        self._started: list[Address] = []
+        self._random = Random(f"contacts {world.seed}")
+
+    def peer(self, node: Address, before: VitisPeer | None) -> VitisPeer:
+        workload = self.world.workload
+        contacts = self._random.sample(self._started, min(_CONTACTS, len(self._started)))
+        if before is None:
+            self._started.append(node)
+        return VitisPeer(
+            node,
+            self.config,
+            ring_id=int(workload.node_ids[node]),
+            topics=workload.topics_of(node).tolist(),
+            topic_id=self._topic_id,
+            contacts=contacts,
+            random=Random(f"vitis {self.world.seed} {node} {before.memory().version if before else 0}"),
+            memory=before.memory() if before else None,
+        )
+
+    def _topic_id(self, topic: int) -> int:
+        """Its place on the ring; that of a topic that is none here, too, as a stranger may name it."""
+        known = self.world.workload.topic_ids
+        return int(known[topic]) if 0 <= topic < len(known) else ring_id(f"topic:{topic}")
+
+    def neighbours(self, peer: VitisPeer) -> dict[Address, list[str]]:
+        kinds = ["successor", "predecessor"]
+        kinds += ["long"] * (self.config.ring_and_long_links - len(kinds))
+        roles: dict[Address, list[str]] = {}
+        for at, node in enumerate(peer.table):
+            if node >= 0:
+                roles.setdefault(node, []).append(kinds[at] if at < len(kinds) else "friend")
+        for node in peer.reverse:
+            roles.setdefault(node, []).append("reverse")
+        return roles
+
+    def carriers(self, peer: VitisPeer, now: float) -> dict[int, Collection[Address]]:
+        found = {topic: peer.carriers(now, topic) for topic in sorted(peer.topics | set(peer.relays))}
+        return {topic: others for topic, others in found.items() if others or topic in peer.topics}
+
+
+register_peers(VitisPeers)
