@@ -49,6 +49,7 @@ bench: $(READY) ## measured speed (make bench ARGS=--large for the published fig
 	$(BIN)/python -m bench.mending
 	$(BIN)/python -m bench.oscar $(ARGS)
 	$(BIN)/python -m bench.events $(ARGS)
+	$(BIN)/python -m bench.live
 	$(BIN)/python -m bench.sweep
 
 results: $(READY) ## measure what the papers claim, and write docs/results.md (half an hour)

@@ -7,3 +7,7 @@ class GrapevineError(Exception):
 
 class UsageError(GrapevineError):
     """The caller erred: a wrong path, parameter or input. The command line exits with 2."""
+
+
+class PeerError(GrapevineError):
+    """The remote erred: it sent what is no message, or is not who it should be. Counted, dropped, never fatal."""

@@ -1,0 +1,255 @@
+"""The node's memory: events, numbers and subscriptions that survive it, behind asyncio.
+
+All changes go through one thread, which commits whatever has come together while the disk was busy with the commit
+before (group commit): one at a time when little happens, hundreds at once when much does. A change is acknowledged,
+that is, its `await` returns, when the disk has it. Questions have a thread and a connection of their own, do not wait
+for the disk, and see everything that was acknowledged before they were asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
+
+from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.identity import PeerId
+from grapevine.net.event_file import EventFile, Retention, StoredEvent
+
+STORE_FILE = "events.sqlite"
+BATCH_CHANGES = 1_000  # in one transaction, so that nobody waits long for others
+BATCH_BYTES = 8 << 20
+TRIM_STEP = 500  # events removed in one transaction, likewise
+
+Answer = TypeVar("Answer")
+
+
+class StoreError(GrapevineError):
+    """The disk is full, or broken, or the file on it is."""
+
+
+@dataclass(slots=True)
+class _Change:
+    """Something to do in the next transaction."""
+
+    work: Callable[[EventFile], Any]
+    bytes: int
+    done: asyncio.Future[Any]
+    result: Any = None
+    error: Exception | None = None
+
+
+class Store:
+    """Events of one node, in its data folder. `async with await Store.open(folder) as store: …`"""
+
+    def __init__(self, writer: EventFile, reader: EventFile, retention: Retention) -> None:
+        self.path, self.retention = writer.path, retention
+        self._writer, self._reader = writer, reader
+        self._loop = asyncio.get_running_loop()
+        self._changes: SimpleQueue[_Change | None] = SimpleQueue()  # None is the last
+        self._writing = Thread(target=self._write, name="store writer", daemon=True)
+        self._reading = ThreadPoolExecutor(1, "store reader")
+        self._closing: asyncio.Future[None] | None = None
+        self._writing.start()
+
+    @classmethod
+    async def open(cls, folder: Path, retention: Retention | None = None) -> Store:
+        """The store in a data folder; an empty one if there is none yet."""
+        writer, reader = await asyncio.to_thread(_open_twice, folder)
+        return cls(writer, reader, retention or Retention())
+
+    async def __aenter__(self) -> Store:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Finish what was begun, and let go of the file."""
+        if self._closing is None:
+            self._changes.put(None)
+            self._closing = asyncio.ensure_future(asyncio.to_thread(self._finish))
+        await asyncio.shield(self._closing)
+
+    def _finish(self) -> None:
+        self._writing.join()
+        self._reading.shutdown()
+        self._reader.close()
+        self._writer.close()
+
+    # Changes
+
+    async def append(self, event: StoredEvent) -> bool:
+        """Keep an event; False if it is known, or was removed by retention. It is on the disk when this returns."""
+        return await self._change(lambda file: file.append(event), event.size)
+
+    async def append_all(self, events: Sequence[StoredEvent]) -> list[bool]:
+        """Keep several events, all or none."""
+        return await self._change(lambda file: [file.append(event) for event in events], sum(e.size for e in events))
+
+    async def publish(
+        self, publisher: PeerId, topic: int, time_ms: int, payload: bytes, sign: Callable[[int], bytes]
+    ) -> StoredEvent:
+        """Keep an event of one's own under the next number of its stream, and only then send it to others.
+
+        The number is taken and used in one transaction, so that there are no gaps, and no number has two events,
+        whatever crashes. (Restoring an old copy of the file would break that: become a new peer then.) `sign` is given
+        the number, and is called in the writer's thread.
+        """
+        return await self._change(lambda file: file.publish(publisher, topic, time_ms, payload, sign), len(payload))
+
+    async def subscribe(self, topic: int) -> None:
+        """Remember that the application wants a topic."""
+        await self._change(lambda file: file.subscribe(topic))
+
+    async def unsubscribe(self, topic: int) -> None:
+        """It no longer does. The topic's events stay until retention takes them."""
+        await self._change(lambda file: file.unsubscribe(topic))
+
+    async def trim(self, now_ms: int) -> int:
+        """Remove what is beyond the retention, in steps between which others may write; how many events that were.
+
+        The file does not shrink: SQLite uses the space again.
+        """
+        removed = 0
+        while step := await self._change(lambda file: file.trim(now_ms, self.retention, TRIM_STEP)):
+            removed += step
+        return removed
+
+    async def _change(self, work: Callable[[EventFile], Answer], size: int = 0) -> Answer:
+        self._refuse_if_closed()
+        change = _Change(work, size, self._loop.create_future())
+        self._changes.put(change)
+        answer: Answer = await change.done
+        return answer
+
+    # Questions
+
+    async def since(self, publisher: PeerId, topic: int, sequence: int, limit: int) -> list[StoredEvent]:
+        """A stream's events after this one, in order, at most so many."""
+        return await self._ask(lambda file: file.since(publisher, topic, sequence, limit))
+
+    async def find(self, publisher: PeerId, topic: int, sequences: Iterable[int]) -> list[StoredEvent]:
+        """Those of these events that are here, in the order asked for."""
+        return await self._ask(lambda file: file.find(publisher, topic, sequences))
+
+    async def missing(self, publisher: PeerId, topic: int, window: int) -> list[int]:
+        """Numbers among a stream's last `window` whose events have not come; removed ones are not missing."""
+        return await self._ask(lambda file: file.missing(publisher, topic, window))
+
+    async def next_sequence(self, publisher: PeerId, topic: int) -> int:
+        """The number that the stream's next event will have."""
+        return await self._ask(lambda file: file.next_sequence(publisher, topic))
+
+    async def last_sequences(self) -> dict[tuple[PeerId, int], int]:
+        """The last number of every stream, by publisher and topic; also where retention has left no event."""
+        return await self._ask(EventFile.last_sequences)
+
+    async def subscriptions(self) -> list[int]:
+        """Topics that the application wants, in ascending order."""
+        return await self._ask(EventFile.subscriptions)
+
+    async def bytes_by_topic(self) -> dict[int, int]:
+        """Bytes of events kept, as retention counts them."""
+        return await self._ask(EventFile.bytes_by_topic)
+
+    async def _ask(self, question: Callable[[EventFile], Answer]) -> Answer:
+        self._refuse_if_closed()
+        try:
+            return await self._loop.run_in_executor(self._reading, question, self._reader)
+        except sqlite3.Error as error:
+            raise self._explained(error) from None
+
+    def _refuse_if_closed(self) -> None:
+        if self._closing is not None:
+            raise UsageError(f"{self.path}: the store is closed; open it again")
+
+    def _explained(self, error: Exception) -> StoreError:
+        broken = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
+        advice = (
+            "restore it, or move it away to start empty"
+            if broken
+            else "see what else uses it, and whether the disk is full"
+        )
+        return StoreError(f"{self.path}: cannot be {'read' if broken else 'used'} ({error}); {advice}")
+
+    # The writer's thread
+
+    def _write(self) -> None:
+        more = True
+        while more:
+            batch, more = self._gather()
+            self._commit(batch)
+            self._acknowledge(batch)
+
+    def _gather(self) -> tuple[list[_Change], bool]:
+        """What has come, at least one change; and whether more can come."""
+        batch: list[_Change] = []
+        size = 0
+        try:
+            while len(batch) < BATCH_CHANGES and size < BATCH_BYTES:
+                change = self._changes.get(block=not batch)
+                if change is None:
+                    return batch, False
+                batch.append(change)
+                size += change.bytes
+        except Empty:
+            pass
+        return batch, True
+
+    def _commit(self, batch: list[_Change]) -> None:
+        try:
+            self._writer.begin()
+            for change in batch:
+                try:
+                    change.result = change.work(self._writer)
+                except sqlite3.Error:
+                    raise
+                except Exception as error:  # of a `sign` that fails before anything is written: nobody else's matter
+                    change.error = error
+            self._writer.commit()
+        except Exception as error:
+            for change in batch:
+                change.error = self._explained(error)
+            self._undo()
+
+    def _undo(self) -> None:
+        try:
+            self._writer.rollback()
+        except sqlite3.Error:
+            return  # SQLite has done it already, or will when the file is opened again
+
+    def _acknowledge(self, batch: list[_Change]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(_settle, batch)
+        except RuntimeError:
+            return  # the loop is closed, and nobody waits any more
+
+
+def _open_twice(folder: Path) -> tuple[EventFile, EventFile]:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot hold a store ({error.strerror}); choose another folder") from None
+    writer = EventFile(folder / STORE_FILE)
+    try:
+        return writer, EventFile(folder / STORE_FILE, read_only=True)
+    except BaseException:
+        writer.close()
+        raise
+
+
+def _settle(batch: list[_Change]) -> None:
+    for change in batch:
+        if change.done.done():
+            continue  # whoever waited has given up
+        if change.error is not None:
+            change.done.set_exception(change.error)
+        else:
+            change.done.set_result(change.result)
