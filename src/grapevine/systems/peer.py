@@ -7,7 +7,7 @@ hundred million times in a simulation, and ready for the wire. Randomness comes 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -68,6 +68,10 @@ class Message(msgspec.Struct, frozen=True, gc=False, tag=True, array_like=True):
 
     carries_event: ClassVar[bool] = False
 
+    def named(self) -> Iterable[Address]:
+        """Other nodes that it names: a live host tells the receiver where to find them."""
+        return ()
+
 
 class Peer(ABC):
     """One session of a node, from its start to its end."""
@@ -84,8 +88,11 @@ class Peer(ABC):
     def on_timer(self, now: float, timer: Any) -> Effects:
         """A timer fired."""
 
-    def publish(self, now: float, topic: int, payload: bytes) -> Effects:
-        """The application publishes an event. Servers have none, and ignore this and the next two."""
+    def publish(self, now: float, topic: int, payload: bytes, sequence: int | None = None) -> Effects:
+        """The application publishes an event. Servers have none, and ignore this and the next two.
+
+        A host that keeps events on disk numbers them itself; without a number, the peer counts.
+        """
         return []
 
     def subscribe(self, now: float, topic: int) -> Effects:
@@ -95,6 +102,22 @@ class Peer(ABC):
     def unsubscribe(self, now: float, topic: int) -> Effects:
         """The application no longer wants them."""
         return []
+
+    def on_unreachable(self, now: float, node: Address) -> Effects:
+        """The connection to a node broke, or none could be made. In a simulation nobody says so: it is silent."""
+        return []
+
+    def carried(self, now: float) -> Collection[int]:
+        """Topics whose events this peer wants, or carries for others."""
+        return ()
+
+    def partners(self, now: float, topic: int) -> Collection[Address]:
+        """With whom it exchanges the topic's events: these can be asked for what was missed."""
+        return ()
+
+    def has_path(self, now: float, topic: int) -> bool:
+        """Whether an event that it publishes now would go anywhere."""
+        return bool(self.partners(now, topic))
 
     def leave(self, now: float) -> Effects:
         """Leave in good order; `Finished` says when that is done."""

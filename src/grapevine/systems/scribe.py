@@ -237,7 +237,7 @@ class ScribePeer(Peer):
         self.wanted.discard(topic)
         return self._prune(topic)
 
-    def publish(self, now: float, topic: int, payload: bytes) -> Effects:
+    def publish(self, now: float, topic: int, payload: bytes, sequence: int | None = None) -> Effects:
         if not self.is_root(topic):
             publisher = self._world.publishers[topic]
             raise UsageError(f"node {self.node}: events of topic {topic} come from its publisher, node {publisher}")

@@ -148,10 +148,10 @@ class RappelPeer(Peer):
             self._out.add(Finished())
         return self._out.take()
 
-    def publish(self, now: float, topic: int, payload: bytes) -> Effects:
+    def publish(self, now: float, topic: int, payload: bytes, sequence: int | None = None) -> Effects:
         feed = self.trees.feeds.get(topic)
         if feed is not None and feed.is_root:
-            self.trees.publish(feed, payload)
+            self.trees.publish(feed, payload, sequence)
         else:
             self.trees.submit(topic, self._publisher_of(topic), payload)
         return self._out.take()

@@ -329,9 +329,9 @@ class Trees:
 
     # Updates (§4.1)
 
-    def publish(self, feed: Feed, payload: bytes) -> int:
+    def publish(self, feed: Feed, payload: bytes, number: int | None = None) -> int:
         """A new update of a feed that this node publishes; returns its number."""
-        number = feed.last + 1
+        number = feed.last + 1 if number is None else number
         signature = self._signatures.sign(feed.topic, number, payload) if self._signatures else b""
         update = Update(feed.topic, number, payload, signature)
         feed.keep(update, self.config.cache_size)

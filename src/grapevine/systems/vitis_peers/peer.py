@@ -124,8 +124,8 @@ class VitisPeer(Peer):
             self._turn(now)
         return self._take()
 
-    def publish(self, now: float, topic: int, payload: bytes) -> Effects:
-        self._sequences[topic] = self._sequences.get(topic, 0) + 1
+    def publish(self, now: float, topic: int, payload: bytes, sequence: int | None = None) -> Effects:
+        self._sequences[topic] = self._sequences.get(topic, 0) + 1 if sequence is None else sequence
         event = Notify(topic, self._sequences[topic], self.me, payload)
         self._is_new(event)
         self._pass_on(now, event, None)
