@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.model.errors import PeerError, UsageError
-from grapevine.model.identity import EventSeals, EventSignatures, PeerId, SignedEvent, key_from, new_key
+from grapevine.model.identity import EventSignatures, PeerId, SignedEvent, key_from, new_key
 
 ALICE, BOB = key_from("alice"), key_from("bob")
 NUMBERS = st.integers(0, 2**64 - 1)
@@ -128,22 +128,3 @@ def test_a_key_never_signs_what_could_pass_for_a_handshake() -> None:
     bare = EventSignatures({spaces: ALICE}, lambda topic: ALICE.public_key()).sign(spaces, spaces, payload)
     assert SignedEvent.sign(ALICE, spaces, spaces, payload).signature != bare
     ALICE.public_key().verify(bare, b" " * 64 + b"TLS 1.3, client CertificateVerify\0" + bytes(32))
-
-
-def test_seals_are_checked_by_the_publishers_id_alone() -> None:
-    ids = {1: ALICE_ID, 2: BOB_ID}
-    alice, bob = EventSeals(ALICE, ids.__getitem__), EventSeals(BOB, ids.__getitem__)
-    seal = alice.sign(1, 7, b"news")
-    assert len(seal) == 96
-    assert bob.verify(1, 7, b"news", seal) and alice.verify(1, 7, b"news", seal)
-    for topic, sequence, payload, other in (
-        (2, 7, b"news", seal),
-        (1, 8, b"news", seal),
-        (1, 7, b"new", seal),
-        (1, 7, b"news", b""),
-        (1, 7, b"news", seal[:95]),
-        (1, 7, b"news", SignedEvent.sign(BOB, 1, 7, b"news").seal),
-    ):
-        assert not bob.verify(topic, sequence, payload, other)
-    with pytest.raises(UsageError, match=f"topic 2 is published by {BOB_ID}; this peer is {ALICE_ID}"):
-        alice.sign(2, 1, b"news")

@@ -54,7 +54,7 @@ def test_what_was_appended_is_there_after_a_restart(tmp_path: Path) -> None:
     events = [event(1), event(2), event(1, topic=HUGE), event(7, publisher=BOB, topic=HUGE)]
 
     async def before(store: Store) -> None:
-        assert [await store.append(one) for one in events] == [True] * 4
+        assert [await store.append(one) for one in events] == [1, 2, 3, 4]
         assert await store.since(ALICE, 1, 0, 10) == events[:2]
 
     async def after(store: Store) -> None:
@@ -75,7 +75,8 @@ def test_an_event_is_kept_once_and_the_first_of_a_number_stays(tmp_path: Path) -
         assert await store.append(event(1))
         assert not await store.append(event(1))
         assert not await store.append(replace(event(1), payload=b"another"))
-        assert await store.append_all([event(2), event(2), event(1), event(3)]) == [True, False, False, True]
+        second, again, known, third = await store.append_all([event(2), event(2), event(1), event(3)])
+        assert 0 < second < third and not again and not known
         assert await store.since(ALICE, 1, 0, 10) == [event(1), event(2), event(3)]
         assert await store.bytes_by_topic() == {1: 3 * event(1).size}
 
@@ -118,15 +119,32 @@ def test_own_publications_are_numbered_without_gaps_by_many_tasks_and_after_rest
 def test_subscriptions_are_kept(tmp_path: Path) -> None:
     async def before(store: Store) -> None:
         for topic in (HUGE, 5, 0, 5, 2**63):
-            await store.subscribe(topic)
+            await store.subscribe(topic, f"topic {topic}", topic % 1_000)
+        await store.subscribe(0, "topic 0", 999)  # what was said first stays
         await store.unsubscribe(5)
         await store.unsubscribe(6)
 
-    async def after(store: Store) -> list[int]:
-        return await store.subscriptions()
-
     in_store(tmp_path, before)
-    assert in_store(tmp_path, after) == [0, 2**63, HUGE]
+    kept = {f"topic {topic}": topic % 1_000 for topic in (0, 2**63, HUGE)}
+    assert in_store(tmp_path, lambda store: store.subscriptions()) == kept
+
+
+def test_arrivals_are_read_in_their_order(tmp_path: Path) -> None:
+    """A reader that fell behind, or asks for what came since some time, goes on from a number."""
+
+    async def read(store: Store) -> None:
+        numbers = await store.append_all([event(n, time_ms=10 * n) for n in (3, 1, 2)])
+        await store.append(event(1, topic=HUGE, time_ms=5))
+        assert [(one.number, one.sequence) for one in await store.arrivals(1, 0, 10)] == list(
+            zip(numbers, (3, 1, 2), strict=True)
+        )
+        assert [one.sequence for one in await store.arrivals(1, numbers[0], 1)] == [1]
+        assert await store.last_arrival(1) == numbers[2] and await store.last_arrival(77) == 0
+        assert await store.last_arrival(1, before_ms=15) == numbers[1]
+        assert await store.held(1, 100) == [(event(1).publisher, 3, 0, [])]
+        assert await store.held(HUGE, 100) == [(event(1).publisher, 1, 0, [])]
+
+    in_store(tmp_path, read)
 
 
 @pytest.mark.parametrize(
@@ -294,9 +312,9 @@ def test_a_store_does_what_a_dictionary_would(operations: list[tuple[str, Any]],
         for operation, given_ in operations:
             match operation:
                 case "append":
-                    assert await store.append(given_) == model.append(given_)
+                    assert bool(await store.append(given_)) == model.append(given_)
                 case "append_all":
-                    assert await store.append_all(given_) == [model.append(one) for one in given_]
+                    assert [bool(n) for n in await store.append_all(given_)] == [model.append(one) for one in given_]
                 case "publish":
                     publisher, topic, time_ms, payload = given_
                     published = await store.publish(publisher, topic, time_ms, payload, lambda number: b"%d" % number)
@@ -355,7 +373,7 @@ def test_changes_that_come_together_are_committed_together(tmp_path: Path) -> No
             await asyncio.sleep(0.01)
             assert not any(append.done() for append in appends)  # nothing is acknowledged before its commit
             assert await store.since(ALICE, 1, 0, 1) == []  # and questions do not wait
-        assert await asyncio.gather(*appends) == [True] * 500
+        assert await asyncio.gather(*appends) == list(range(2, 502))  # the busy writer has the first
         assert len(await store.since(ALICE, 1, 0, 1_000)) == 500
 
     in_store(tmp_path, scenario)
@@ -369,7 +387,7 @@ def test_what_is_added_and_removed_in_one_transaction_is_counted_right(tmp_path:
             trimmed = asyncio.ensure_future(store.trim(1_005))
             added_again = asyncio.ensure_future(store.append(event(11, time_ms=11)))
             await asyncio.sleep(0)
-        assert await added == [True] * 10
+        assert await added == list(range(2, 12))
         assert await added_again
         assert await trimmed == 1 + 4  # one is that of the busy writer
         assert await store.bytes_by_topic() == {1: 7 * event(1).size}
@@ -413,7 +431,7 @@ def test_closing_finishes_what_was_begun_and_then_refuses(tmp_path: Path) -> Non
         appends = [asyncio.ensure_future(store.append(event(n))) for n in range(1, 101)]
         await asyncio.sleep(0)
         await asyncio.gather(store.close(), store.close())
-        assert await asyncio.gather(*appends) == [True] * 100
+        assert await asyncio.gather(*appends) == list(range(1, 101))
         for call in (store.append(event(101)), store.subscriptions(), store.trim(0)):
             with pytest.raises(UsageError, match="the store is closed; open it again"):
                 await call
@@ -531,7 +549,7 @@ def test_a_file_of_another_program_or_version_is_left_alone(tmp_path: Path) -> N
     other.close()
     assert "is a database of another program" in refusal(tmp_path)
     path.unlink()
-    in_store(tmp_path, lambda store: store.subscribe(1))
+    in_store(tmp_path, lambda store: store.subscribe(1, "one", 0))
     with sqlite3.connect(path) as newer:
         newer.execute("PRAGMA user_version = 2")
     newer.close()

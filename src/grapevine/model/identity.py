@@ -62,6 +62,9 @@ class PeerId:
     def __str__(self) -> str:
         return self.full.hex()
 
+    def __repr__(self) -> str:
+        return f"PeerId({self})"
+
 
 def new_key() -> Ed25519PrivateKey:
     """A private key that nobody else has."""
@@ -91,6 +94,15 @@ def key_from_pem(content: bytes) -> Ed25519PrivateKey | None:
 def public_bytes(key: object) -> bytes | None:
     """The 32 bytes of a public key; None if it is of another kind than ours."""
     return key.public_bytes_raw() if isinstance(key, Ed25519PublicKey) else None
+
+
+def is_signed(public: bytes, content: bytes, signature: bytes) -> bool:
+    """Whether the owner of this public key signed the content."""
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, content)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
 
 
 class EventSignatures:
@@ -162,25 +174,3 @@ class SignedEvent(msgspec.Struct, frozen=True, gc=False, array_like=True):
         except (InvalidSignature, ValueError, struct.error):
             raise PeerError(f"event {self.sequence} of topic {self.topic} is not signed by {publisher}") from None
         return publisher
-
-
-class EventSeals:
-    """Signs and checks events like `EventSignatures`, but knows publishers by their ids instead of their keys."""
-
-    def __init__(self, own: Ed25519PrivateKey, publisher: Callable[[int], PeerId]) -> None:
-        self._own, self._publisher = own, publisher
-        self._id = PeerId.of(own.public_key().public_bytes_raw())
-
-    def sign(self, topic: int, sequence: int, payload: bytes) -> bytes:
-        """The seal of an event in a topic of one's own."""
-        if (publisher := self._publisher(topic)) != self._id:
-            raise UsageError(f"topic {topic} is published by {publisher}; this peer is {self._id}")
-        return SignedEvent.sign(self._own, topic, sequence, payload).seal
-
-    def verify(self, topic: int, sequence: int, payload: bytes, seal: bytes) -> bool:
-        """Whether the topic's publisher sealed this."""
-        try:
-            SignedEvent.unseal(topic, sequence, payload, seal).check(self._publisher(topic))
-        except PeerError:
-            return False
-        return True

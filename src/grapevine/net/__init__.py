@@ -1,4 +1,11 @@
 """A node on real sockets: what lies between a sans-IO peer and the machine it runs on. The only user of asyncio.
 
-`wire` makes frames of messages, `identity` says who is at the other end of a connection, `store` keeps events.
+`Node` is what applications use. Below it: `host` drives the peer, `links` has the connections, `recovery` brings back
+what was missed, `store` keeps events, `wire` makes frames of messages, `identity` says who is at the other end.
 """
+
+from grapevine.net.envelope import Event
+from grapevine.net.inbox import Inbox, Lagged
+from grapevine.net.node import Node, NoPath
+
+__all__ = ["Event", "Inbox", "Lagged", "NoPath", "Node"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,14 +33,17 @@ CREATE TABLE streams (
     last INTEGER NOT NULL DEFAULT 0, floor INTEGER NOT NULL DEFAULT 0, UNIQUE (publisher, topic)
 );
 CREATE TABLE events (
-    number INTEGER PRIMARY KEY, stream INTEGER NOT NULL, topic INTEGER NOT NULL, sequence INTEGER NOT NULL,
-    time_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, payload BLOB NOT NULL, signature BLOB NOT NULL,
+    number INTEGER PRIMARY KEY AUTOINCREMENT, stream INTEGER NOT NULL, topic INTEGER NOT NULL,
+    sequence INTEGER NOT NULL, time_ms INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    payload BLOB NOT NULL, signature BLOB NOT NULL,
     UNIQUE (stream, sequence)
 );
 CREATE INDEX events_by_age ON events (time_ms);
+CREATE INDEX streams_of_topics ON streams (topic);
 CREATE INDEX events_of_topics_by_age ON events (topic, time_ms);
+CREATE INDEX events_of_topics_by_arrival ON events (topic, number);
 CREATE TABLE topics (topic INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);
-CREATE TABLE subscriptions (topic INTEGER PRIMARY KEY);
+CREATE TABLE subscriptions (topic INTEGER PRIMARY KEY, name TEXT NOT NULL, since_ms INTEGER NOT NULL);
 """
 
 
@@ -54,6 +57,7 @@ class StoredEvent:
     time_ms: int
     payload: bytes
     signature: bytes
+    number: int = field(default=0, compare=False)  # of its arrival, once it is kept
 
     def __post_init__(self) -> None:
         if not (0 <= self.topic < 2**64 and 1 <= self.sequence <= LAST_SEQUENCE and abs(self.time_ms) < 2**63):
@@ -88,8 +92,8 @@ class _Row(NamedTuple):
 class EventFile:
     """A connection to the file. Changes happen between `begin` and `commit`, and are on the disk after the latter."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, read_only: bool = False, synced: bool = True) -> None:
+        self.path, self._synced = path, synced
         self._added: Counter[int] = Counter()  # bytes by topic, of the open transaction
         try:
             self._sql = sqlite3.connect(path, timeout=10.0, isolation_level=None, check_same_thread=False)
@@ -110,7 +114,8 @@ class EventFile:
     def _prepare(self, *, read_only: bool) -> None:
         if self._sql.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
             raise UsageError(f"{self.path}: lies where SQLite cannot keep a write-ahead log; choose a local folder")
-        self._sql.execute("PRAGMA synchronous = FULL")  # a commit that returned has reached the disk
+        # FULL: a commit that returned has reached the disk. NORMAL: it outlives the process, not a loss of power.
+        self._sql.execute(f"PRAGMA synchronous = {'FULL' if self._synced else 'NORMAL'}")
         self.begin()
         (application,) = self._sql.execute("PRAGMA application_id").fetchone()
         (version,) = self._sql.execute("PRAGMA user_version").fetchone()
@@ -161,10 +166,13 @@ class EventFile:
         if self._sql.in_transaction:
             self._sql.execute("ROLLBACK")
 
-    def append(self, event: StoredEvent) -> bool:
-        """Keep an event; False if it is known, or over. Another one with the same number does not replace the first."""
+    def append(self, event: StoredEvent) -> int:
+        """Keep an event; the number of its arrival, or 0 if it is known, or over.
+
+        Another one with the same sequence does not replace the first.
+        """
         stream, last, floor = self._stream(event.publisher, event.topic)
-        return event.sequence > floor and self._insert(stream, last, event)
+        return self._insert(stream, last, event) if event.sequence > floor else 0
 
     def publish(
         self, publisher: PeerId, topic: int, time_ms: int, payload: bytes, sign: Callable[[int], bytes]
@@ -173,10 +181,9 @@ class EventFile:
         sequence = self.next_sequence(publisher, topic)
         event = StoredEvent(publisher, topic, sequence, time_ms, payload, sign(sequence))
         stream, last, _ = self._stream(publisher, topic)
-        self._insert(stream, last, event)
-        return event
+        return replace(event, number=self._insert(stream, last, event))
 
-    def _insert(self, stream: int, last: int, event: StoredEvent) -> bool:
+    def _insert(self, stream: int, last: int, event: StoredEvent) -> int:
         topic = _signed(event.topic)
         values = (stream, topic, event.sequence, event.time_ms, event.size, event.payload, event.signature)
         inserted = self._sql.execute(
@@ -185,11 +192,11 @@ class EventFile:
             values,
         )
         if not inserted.rowcount:
-            return False
+            return 0
         if event.sequence > last:
             self._sql.execute("UPDATE streams SET last = ? WHERE stream = ?", (event.sequence, stream))
         self._added[topic] += event.size
-        return True
+        return inserted.lastrowid or 0
 
     def _stream(self, publisher: PeerId, topic: int) -> tuple[int, int, int]:
         """The stream's number, its last sequence and its floor; it is made if it is new."""
@@ -201,9 +208,9 @@ class EventFile:
             found = made.lastrowid, 0, 0
         return found
 
-    def subscribe(self, topic: int) -> None:
-        """Remember that the application wants a topic."""
-        self._sql.execute("INSERT OR IGNORE INTO subscriptions VALUES (?)", (_signed(topic),))
+    def subscribe(self, topic: int, name: str, since_ms: int) -> None:
+        """Remember that the application wants a topic, from this time on; what it said first stays."""
+        self._sql.execute("INSERT OR IGNORE INTO subscriptions VALUES (?, ?, ?)", (_signed(topic), name, since_ms))
 
     def unsubscribe(self, topic: int) -> None:
         """It no longer does. The topic's events stay until retention takes them."""
@@ -298,9 +305,31 @@ class EventFile:
         rows = self._sql.execute("SELECT publisher, topic, last FROM streams")
         return {(PeerId(publisher), _unsigned(topic)): last for publisher, topic, last in rows}
 
-    def subscriptions(self) -> list[int]:
-        """Topics that the application wants, in ascending order."""
-        return sorted(_unsigned(topic) for (topic,) in self._sql.execute("SELECT topic FROM subscriptions"))
+    def subscriptions(self) -> dict[str, int]:
+        """Topics that the application wants, by name, and since when (ms)."""
+        return dict(self._sql.execute("SELECT name, since_ms FROM subscriptions ORDER BY name"))
+
+    def arrivals(self, topic: int, after: int, limit: int) -> list[StoredEvent]:
+        """Events of a topic in the order in which they came, after this arrival."""
+        rows = self._sql.execute(
+            "SELECT publisher, events.topic, sequence, time_ms, payload, signature, number FROM events"
+            " JOIN streams USING (stream) WHERE events.topic = ? AND number > ? ORDER BY number LIMIT ?",
+            (_signed(topic), after, limit),
+        )
+        return [StoredEvent(PeerId(publisher), _unsigned(key), *rest) for publisher, key, *rest in rows]
+
+    def last_arrival(self, topic: int, before_ms: int | None = None) -> int:
+        """The number of the last event of a topic that had come by this time, or by now; 0 if none had."""
+        condition, values = ("", ()) if before_ms is None else (" AND time_ms < ?", (before_ms,))
+        query = f"SELECT coalesce(max(number), 0) FROM events WHERE topic = ?{condition}"  # noqa: S608
+        (number,) = self._sql.execute(query, (_signed(topic), *values)).fetchone()
+        return int(number)
+
+    def held(self, topic: int, window: int) -> list[tuple[PeerId, int, int, list[int]]]:
+        """Streams of a topic: publisher, last, floor, and what is missing among the last `window`."""
+        rows = self._sql.execute("SELECT publisher, last, floor FROM streams WHERE topic = ?", (_signed(topic),))
+        streams = [(PeerId(publisher), last, floor) for publisher, last, floor in rows.fetchall()]
+        return [(publisher, last, floor, self.missing(publisher, topic, window)) for publisher, last, floor in streams]
 
     def bytes_by_topic(self) -> dict[int, int]:
         """Bytes of events kept, as retention counts them."""

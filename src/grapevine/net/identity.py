@@ -44,6 +44,7 @@ from cryptography.x509.oid import NameOID
 
 from grapevine.model.errors import PeerError, UsageError
 from grapevine.model.identity import PeerId, SignedEvent, key_from, key_from_pem, key_to_pem, new_key, public_bytes
+from grapevine.net.contacts import Contact
 
 KEY_FILE = "identity.key"
 CERTIFICATE_FILE = "identity.crt"
@@ -82,6 +83,11 @@ class Identity:
     def sign(self, topic: int, sequence: int, payload: bytes) -> SignedEvent:
         """An event of this node's."""
         return SignedEvent.sign(self._key, topic, sequence, payload)
+
+    def contact(self, host: str, port: int, time_ms: int) -> Contact:
+        """Where this node is to be found, signed."""
+        unsigned = Contact(self._key.public_key().public_bytes_raw(), host, port, time_ms, b"")
+        return Contact(unsigned.key, host, port, time_ms, self._key.sign(unsigned.content()))
 
     def server_context(self) -> ssl.SSLContext:
         """For connections that others open."""

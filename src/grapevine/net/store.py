@@ -59,9 +59,9 @@ class Store:
         self._writing.start()
 
     @classmethod
-    async def open(cls, folder: Path, retention: Retention | None = None) -> Store:
-        """The store in a data folder; an empty one if there is none yet."""
-        writer, reader = await asyncio.to_thread(_open_twice, folder)
+    async def open(cls, folder: Path, retention: Retention | None = None, *, synced: bool = True) -> Store:
+        """The store in a data folder; an empty one if there is none yet. Unsynced, it survives all but a power cut."""
+        writer, reader = await asyncio.to_thread(_open_twice, folder, synced)
         return cls(writer, reader, retention or Retention())
 
     async def __aenter__(self) -> Store:
@@ -85,11 +85,14 @@ class Store:
 
     # Changes
 
-    async def append(self, event: StoredEvent) -> bool:
-        """Keep an event; False if it is known, or was removed by retention. It is on the disk when this returns."""
+    async def append(self, event: StoredEvent) -> int:
+        """Keep an event; the number of its arrival, or 0 if it is known, or was removed by retention.
+
+        It is on the disk when this returns.
+        """
         return await self._change(lambda file: file.append(event), event.size)
 
-    async def append_all(self, events: Sequence[StoredEvent]) -> list[bool]:
+    async def append_all(self, events: Sequence[StoredEvent]) -> list[int]:
         """Keep several events, all or none."""
         return await self._change(lambda file: [file.append(event) for event in events], sum(e.size for e in events))
 
@@ -104,9 +107,9 @@ class Store:
         """
         return await self._change(lambda file: file.publish(publisher, topic, time_ms, payload, sign), len(payload))
 
-    async def subscribe(self, topic: int) -> None:
-        """Remember that the application wants a topic."""
-        await self._change(lambda file: file.subscribe(topic))
+    async def subscribe(self, topic: int, name: str, since_ms: int) -> None:
+        """Remember that the application wants a topic, from this time on."""
+        await self._change(lambda file: file.subscribe(topic, name, since_ms))
 
     async def unsubscribe(self, topic: int) -> None:
         """It no longer does. The topic's events stay until retention takes them."""
@@ -151,9 +154,26 @@ class Store:
         """The last number of every stream, by publisher and topic; also where retention has left no event."""
         return await self._ask(EventFile.last_sequences)
 
-    async def subscriptions(self) -> list[int]:
-        """Topics that the application wants, in ascending order."""
+    async def subscriptions(self) -> dict[str, int]:
+        """Topics that the application wants, by name, and since when (ms)."""
         return await self._ask(EventFile.subscriptions)
+
+    async def arrivals(self, topic: int, after: int, limit: int) -> list[StoredEvent]:
+        """Events of a topic in the order in which they came, after this arrival."""
+        return await self._ask(lambda file: file.arrivals(topic, after, limit))
+
+    async def last_arrival(self, topic: int, before_ms: int | None = None) -> int:
+        """The number of the last event of a topic that had come by this time, or by now; 0 if none had."""
+        return await self._ask(lambda file: file.last_arrival(topic, before_ms))
+
+    async def held(self, topic: int, window: int) -> list[tuple[PeerId, int, int, list[int]]]:
+        """Streams of a topic: publisher, last, floor, and what is missing among the last `window`."""
+        return await self._ask(lambda file: file.held(topic, window))
+
+    @property
+    def waiting(self) -> int:
+        """Changes that are not on the disk yet."""
+        return self._changes.qsize()
 
     async def bytes_by_topic(self) -> dict[int, int]:
         """Bytes of events kept, as retention counts them."""
@@ -232,12 +252,12 @@ class Store:
             return  # the loop is closed, and nobody waits any more
 
 
-def _open_twice(folder: Path) -> tuple[EventFile, EventFile]:
+def _open_twice(folder: Path, synced: bool) -> tuple[EventFile, EventFile]:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{folder}: cannot hold a store ({error.strerror}); choose another folder") from None
-    writer = EventFile(folder / STORE_FILE)
+    writer = EventFile(folder / STORE_FILE, synced=synced)
     try:
         return writer, EventFile(folder / STORE_FILE, read_only=True)
     except BaseException:

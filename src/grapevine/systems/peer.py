@@ -103,6 +103,10 @@ class Peer(ABC):
         """The application no longer wants them."""
         return []
 
+    def meet(self, now: float, node: Address) -> Effects:
+        """The host has found somebody of the network: to begin with, or after the network fell apart."""
+        return []
+
     def on_unreachable(self, now: float, node: Address) -> Effects:
         """The connection to a node broke, or none could be made. In a simulation nobody says so: it is silent."""
         return []
@@ -118,6 +122,10 @@ class Peer(ABC):
     def has_path(self, now: float, topic: int) -> bool:
         """Whether an event that it publishes now would go anywhere."""
         return bool(self.partners(now, topic))
+
+    def roles(self) -> dict[Address, list[str]]:
+        """Whom it keeps in touch with, and in which roles."""
+        return {}
 
     def leave(self, now: float) -> Effects:
         """Leave in good order; `Finished` says when that is done."""

@@ -82,7 +82,7 @@ class Rappel(PeerSystem[RappelPeer]):
         return self._keys[publisher]
 
     def neighbours(self, peer: RappelPeer) -> dict[Address, list[str]]:
-        return peer.neighbours()
+        return peer.roles()
 
     def places(self, peer: RappelPeer) -> list[Place]:
         return [

@@ -84,6 +84,10 @@ class Feed:
         """Steps from the publisher."""
         return len(self.chain)
 
+    def is_child_of(self, node: Address) -> bool:
+        """Whether this node is the parent."""
+        return self.parent is not None and self.parent.node == node
+
     def rank(self, node: Address, position: Position) -> Rank:
         """How close a node is to the publisher; parents have smaller ranks than their children (§4.2)."""
         assert self.publisher_position is not None

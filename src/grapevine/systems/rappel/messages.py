@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from grapevine.systems.peer import Address, Message
@@ -34,6 +35,9 @@ class Ping(Message, frozen=True):
     feeds: tuple[int, ...]  # whose parent you are to me
     friends: tuple[Address, ...]
 
+    def named(self) -> Iterable[Address]:
+        return self.friends
+
 
 class Ack(Message, frozen=True):
     """Yes. A feed that you asked about and that is missing here is one in which you are no child of mine."""
@@ -42,6 +46,9 @@ class Ack(Message, frozen=True):
     fan: bool  # whether I count you among my fans
     friends: tuple[Address, ...]
     feeds: tuple[About, ...]
+
+    def named(self) -> Iterable[Address]:
+        return (*self.friends, *(node for _, chain, _, _ in self.feeds for node in chain))
 
 
 class WhoAreYou(Message, frozen=True):
@@ -69,6 +76,9 @@ class FriendReply(Message, frozen=True):
     version: Version
     friends: tuple[Address, ...]
 
+    def named(self) -> Iterable[Address]:
+        return self.friends
+
 
 class Join(Message, frozen=True):
     """May I be your child? (Algorithm 2)"""
@@ -94,6 +104,9 @@ class JoinForward(Message, frozen=True):
     feed: int
     to: Address
 
+    def named(self) -> Iterable[Address]:
+        return (self.to,)
+
 
 class JoinOk(Message, frozen=True):
     """You are my child. Sent on request, or because your parent leaves and asked me to take you (§4.4)."""
@@ -108,6 +121,9 @@ class JoinOk(Message, frozen=True):
     position: Position = ()  # mine
     length: float = 0.0  # of the way from the publisher to me
 
+    def named(self) -> Iterable[Address]:
+        return self.chain
+
 
 class ChangeParent(Message, frozen=True):
     """You are no child of mine any more, or soon will not be; ask this one (Fig. 4d, §4.4)."""
@@ -115,6 +131,9 @@ class ChangeParent(Message, frozen=True):
     feed: int
     to: Address
     leaving: bool = False  # I serve you until you have another parent
+
+    def named(self) -> Iterable[Address]:
+        return (self.to,)
 
 
 class Adopt(Message, frozen=True):
@@ -124,6 +143,9 @@ class Adopt(Message, frozen=True):
     child: Address
     position: Position
     session: int
+
+    def named(self) -> Iterable[Address]:
+        return (self.child,)
 
 
 class LeaveTree(Message, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -32,11 +32,14 @@ from grapevine.systems.rappel.messages import (
     Submitted,
     Update,
     Version,
+    WhereAreYou,
     WhoAreYou,
 )
 from grapevine.systems.rappel.outbox import Outbox
 from grapevine.systems.rappel.position import Locating, is_place
 from grapevine.systems.rappel.trees import Signatures, Trees
+
+_LANDMARK_ERROR = 0.5  # ours: of a place that was itself measured, half as sure as one can be
 
 _PLACES: dict[type, str] = {
     HereIAm: "position",
@@ -108,6 +111,7 @@ class RappelPeer(Peer):
             FriendRequest: self._on_friend_request,
             FriendReply: self._on_friend_reply,
             HereIAm: self._on_here_i_am,
+            WhereAreYou: self._on_where_are_you,
             Join: self.trees.on_join,
             JoinDeny: lambda _, sender, message: self.trees.on_deny(sender, message),
             JoinForward: self._on_forward,
@@ -178,6 +182,39 @@ class RappelPeer(Peer):
                 self.trees.begin_leave(now, feed)
         return self._out.take()
 
+    def found(self, topic: int) -> Effects:
+        """This node publishes a feed from now on."""
+        feed = self._open(topic, root=True)
+        feed.publisher_position = self.position
+        return self._out.take()
+
+    def meet(self, now: float, node: Address) -> Effects:
+        """Somebody of the network: a candidate for a friend, whoever that may be."""
+        if node != self.me:
+            self.friendship.hear_of((node,))
+        return self._out.take()
+
+    def on_unreachable(self, now: float, node: Address) -> Effects:
+        """What silence would show later (§3.3, §4.1)."""
+        if node in self.friendship.friends or any(feed.is_child_of(node) for feed in self.trees.feeds.values()):
+            self._has_failed(node, [t for t, feed in self.trees.feeds.items() if feed.is_child_of(node)])
+        self._pinged.pop(node, None)
+        return self._out.take()
+
+    def carried(self, now: float) -> Collection[int]:
+        return [topic for topic, feed in self.trees.feeds.items() if feed.drained_at is None]
+
+    def partners(self, now: float, topic: int) -> Collection[Address]:
+        feed = self.trees.feeds.get(topic)
+        if feed is None or feed.drained_at is not None:
+            return ()
+        return [*([feed.parent.node] if feed.parent else []), *feed.children]
+
+    def has_path(self, now: float, topic: int) -> bool:
+        """Who publishes a feed needs nobody: those who join it pull what they missed."""
+        feed = self.trees.feeds.get(topic)
+        return feed is not None and feed.is_root and bool(self.position)
+
     def leave(self, now: float) -> Effects:
         self.leaving, self._stagger = True, []
         for feed in self.trees.feeds.values():
@@ -234,6 +271,11 @@ class RappelPeer(Peer):
 
     def _on_here_i_am(self, now: float, sender: Address, message: HereIAm) -> None:
         self._locating.hear(now, sender, message)
+
+    def _on_where_are_you(self, now: float, sender: Address, message: WhereAreYou) -> None:
+        """Live networks have no servers: whoever knows its place is a landmark to those who begin with it."""
+        if self.position:
+            self._out.send(sender, HereIAm(message.number, self.position, _LANDMARK_ERROR))
 
     def _located(self, now: float, position: Position) -> None:
         self.friendship.mine.position = self.trees.position = position
@@ -318,18 +360,21 @@ class RappelPeer(Peer):
         """Who has not answered has failed; so have fans and children that no longer ping."""
         silent, self._pinged = self._pinged, {}
         for node, ping in silent.items():
-            self.friendship.forget(node)
-            if node in self.friendship.friends:
-                self.friendship.lose(node)
-                self._audit()
-            for topic in ping.feeds:
-                feed = self.trees.feeds.get(topic)
-                if feed is not None and feed.parent is not None and feed.parent.node == node:
-                    self.trees.parent_lost(feed, silent=True)
+            self._has_failed(node, ping.feeds)
         before = now - self.config.silence_s
         self.friendship.drop_silent_fans(before)
         for feed in self.trees.feeds.values():
             self.trees.drop_silent_children(feed, before)
+
+    def _has_failed(self, node: Address, feeds: Iterable[int]) -> None:
+        self.friendship.forget(node)
+        if node in self.friendship.friends:
+            self.friendship.lose(node)
+            self._audit()
+        for topic in feeds:
+            feed = self.trees.feeds.get(topic)
+            if feed is not None and feed.is_child_of(node):
+                self.trees.parent_lost(feed, silent=True)
 
     def _on_ping(self, now: float, sender: Address, message: Ping) -> None:
         friendship = self.friendship
@@ -472,8 +517,7 @@ class RappelPeer(Peer):
 
     # Neighbours
 
-    def neighbours(self) -> dict[Address, list[str]]:
-        """Whom this node is in touch with, and in which roles."""
+    def roles(self) -> dict[Address, list[str]]:
         roles: dict[Address, list[str]] = {}
         for node in self.friendship.friends:
             roles.setdefault(node, []).append("friend")
@@ -487,7 +531,7 @@ class RappelPeer(Peer):
         return roles
 
     def _announce_links(self) -> None:
-        linked = set(self.neighbours())
+        linked = set(self.roles())
         for node in sorted(self._linked - linked):
             self._out.add(LinkDown(node))
         for node in sorted(linked - self._linked):

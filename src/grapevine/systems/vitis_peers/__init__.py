@@ -54,15 +54,7 @@ class VitisPeers(PeerSystem[VitisPeer]):
         return int(known[topic]) if 0 <= topic < len(known) else ring_id(f"topic:{topic}")
 
     def neighbours(self, peer: VitisPeer) -> dict[Address, list[str]]:
-        kinds = ["successor", "predecessor"]
-        kinds += ["long"] * (self.config.ring_and_long_links - len(kinds))
-        roles: dict[Address, list[str]] = {}
-        for at, node in enumerate(peer.table):
-            if node >= 0:
-                roles.setdefault(node, []).append(kinds[at] if at < len(kinds) else "friend")
-        for node in peer.reverse:
-            roles.setdefault(node, []).append("reverse")
-        return roles
+        return peer.roles()
 
     def carriers(self, peer: VitisPeer, now: float) -> dict[int, Collection[Address]]:
         found = {topic: peer.carriers(now, topic) for topic in sorted(peer.topics | set(peer.relays))}

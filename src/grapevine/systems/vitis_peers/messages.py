@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import ClassVar
 
 import msgspec
@@ -50,12 +51,18 @@ class Sample(Message, frozen=True):
     known: tuple[Descriptor, ...]
     answer: bool
 
+    def named(self) -> Iterable[Address]:
+        return [told.node for told in self.known]
+
 
 class Exchange(Message, frozen=True):
     """T-Man: my table, samples and ring backups, and myself (Algorithms 2 and 3)."""
 
     known: tuple[Descriptor, ...]
     answer: bool
+
+    def named(self) -> Iterable[Address]:
+        return [told.node for told in self.known]
 
 
 class Heartbeat(Message, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -42,6 +42,7 @@ from grapevine.systems.vitis_peers.messages import (
     WhoAreYou,
 )
 
+_KEPT_CONTACTS = 20
 _KEPT_EVENTS = 1_000  # of a publisher and topic, to know a copy when it comes
 
 
@@ -151,6 +152,54 @@ class VitisPeer(Peer):
             self._send(node, Goodbye())
         self._out.append(Finished())
         return self._take()
+
+    @classmethod
+    def warm_up(cls, config: VitisPeerConfig) -> None:
+        """Compile the rules: two nodes meet and take a turn."""
+        peers = [
+            cls(me, config, ring_id=me << 60, topics=[1], topic_id=int, contacts=[1 - me], random=Random(me))
+            for me in range(2)
+        ]
+        told = [(node, effect) for node, peer in enumerate(peers) for effect in peer.start(0.0)]
+        for turn in range(1, 4):
+            answers = [
+                (effect.to, answer)
+                for node, effect in told
+                if isinstance(effect, Send) and effect.to in (0, 1)
+                for answer in peers[effect.to].on_message(float(turn), node, effect.message)
+            ]
+            told = answers + [(node, made) for node, peer in enumerate(peers) for made in peer.on_timer(turn, "turn")]
+
+    def meet(self, now: float, node: Address) -> Effects:
+        if node != self.me:
+            self._contacts = (*self._contacts, node)[-_KEPT_CONTACTS:]
+            self._send(node, Sample((self.book.me,), answer=False))
+        return self._take()
+
+    def on_unreachable(self, now: float, node: Address) -> Effects:
+        self._on_goodbye(now, node, Goodbye())
+        self._announce_links(now)
+        return self._take()
+
+    def carried(self, now: float) -> Collection[int]:
+        return self.topics | {t for t, c in self.relays.items() if any(end > now for end in c.values())}
+
+    def partners(self, now: float, topic: int) -> Collection[Address]:
+        return self.carriers(now, topic)
+
+    def has_path(self, now: float, topic: int) -> bool:
+        return bool(self.partners(now, topic)) or self._next_hop(now, topic) is not None
+
+    def roles(self) -> dict[Address, list[str]]:
+        kinds = ["successor", "predecessor"]
+        kinds += ["long"] * (self.config.ring_and_long_links - len(kinds))
+        roles: dict[Address, list[str]] = {}
+        for at, node in enumerate(self.table):
+            if node >= 0:
+                roles.setdefault(node, []).append(kinds[at] if at < len(kinds) else "friend")
+        for node in self.reverse:
+            roles.setdefault(node, []).append("reverse")
+        return roles
 
     def memory(self) -> Memory:
         """What the node remembers of this session in the next one."""
@@ -316,7 +365,9 @@ class VitisPeer(Peer):
         edges = np.array([place[node] for node in told], np.int32)
         graph = Scratch(np.empty(0, np.int32), np.array([0, len(edges)], np.int64), edges)
         away = np.array([distance(ring_id, key) for ring_id in ids], np.uint64)
-        ties = np.uint64(absorb(np.uint64(stream(self._ring_id & 0x7FFFFFFF, topic, 0)), GATEWAY_TIES))
+        ties = np.uint64(
+            absorb(np.uint64(stream(self._ring_id & 0x7FFFFFFF, topic & 0x7FFF_FFFF_FFFF_FFFF, 0)), GATEWAY_TIES)
+        )
         seen = np.full(count, NOBODY, np.int32)
         gateway, parent, hops = choose_gateway(0, self.config.gateway_reach, away, made, graph, seen, ties)
         node_of = {at: node for node, at in place.items()}

@@ -1,0 +1,75 @@
+"""An event as it travels and is kept: what peers carry as its payload, sealed by its publisher.
+
+Envelope = the publisher's public key and signature (the seal), its time in ms, the application's payload. The signature
+covers topic, sequence, time and payload, so none of them can be changed on the way, and every node checks it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from grapevine.model.errors import PeerError
+from grapevine.model.identity import SEAL_BYTES, PeerId, SignedEvent
+from grapevine.net.event_file import StoredEvent
+
+_TIME = struct.Struct(">Q")
+ENVELOPE_BYTES = SEAL_BYTES + _TIME.size  # beside the payload
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What an application gets."""
+
+    topic: str
+    publisher: PeerId
+    sequence: int  # of this publisher in this topic, from 1
+    time: float  # when it was published, in seconds since the epoch by the publisher's clock
+    payload: bytes
+
+
+def stamped(time_ms: int, payload: bytes) -> bytes:
+    """What a publisher signs, and a store keeps as payload."""
+    return _TIME.pack(time_ms) + payload
+
+
+def envelope_of(kept: StoredEvent) -> bytes:
+    """A kept event, ready to travel."""
+    return kept.signature + kept.payload
+
+
+def published_ms(kept: StoredEvent) -> int:
+    """When it was published, by the publisher's clock."""
+    (time_ms,) = _TIME.unpack_from(kept.payload)
+    return int(time_ms)
+
+
+def opened(name: str, kept: StoredEvent) -> Event:
+    """A kept event, ready for the application that knows its topic by name."""
+    return Event(name, kept.publisher, kept.sequence, published_ms(kept) / 1e3, kept.payload[_TIME.size :])
+
+
+class Seals:
+    """Checks envelopes. A copy of one that was checked a moment ago is compared with it, not checked again."""
+
+    def __init__(self, remembered: int = 10_000) -> None:
+        self._remembered = remembered
+        self._checked: OrderedDict[bytes, PeerId] = OrderedDict()
+
+    def check(self, topic: int, sequence: int, envelope: bytes, now_ms: int) -> StoredEvent:
+        """The event, for a store; PeerError if it is not what its publisher signed."""
+        seal, content = envelope[:SEAL_BYTES], envelope[SEAL_BYTES:]
+        if len(content) < _TIME.size:
+            raise PeerError(f"an envelope of {len(envelope)} bytes came; the shortest has {ENVELOPE_BYTES}")
+        if not (0 <= topic < 2**64 and 1 <= sequence < 2**63):
+            raise PeerError(f"event {sequence} of topic {topic} came; sequences start at 1, topics have 64 bits")
+        digest = blake2b(b"%d %d " % (topic, sequence) + envelope, digest_size=16).digest()
+        publisher = self._checked.get(digest)
+        if publisher is None:
+            publisher = SignedEvent.unseal(topic, sequence, content, seal).check()
+            self._checked[digest] = publisher
+            if len(self._checked) > self._remembered:
+                self._checked.popitem(last=False)
+        return StoredEvent(publisher, topic, sequence, now_ms, content, seal)

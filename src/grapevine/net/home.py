@@ -1,0 +1,76 @@
+"""A node's folder: its key, its events and subscriptions, and peers that it has met. One process at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from grapevine.model.errors import PeerError, UsageError
+from grapevine.net.contacts import Contact, Contacts
+from grapevine.net.event_file import Retention
+from grapevine.net.identity import Identity
+from grapevine.net.store import Store
+
+LOCK_FILE = "lock"
+CONTACTS_FILE = "contacts"
+_REMEMBERED = 200  # peers, from one session to the next
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The folder, opened."""
+
+    folder: Path
+    identity: Identity
+    store: Store
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, folder: str | Path | None, retention: Retention, *, synced: bool) -> AsyncIterator[Home]:
+        """The folder of a node; without one, a temporary one that ends with it."""
+        with contextlib.ExitStack() as stack:
+            if folder is None:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="grapevine-node-"))
+                synced = False  # nothing of it outlives the process
+            folder = Path(folder)
+            identity = Identity.open(folder)
+            stack.enter_context(_locked(folder / LOCK_FILE))
+            async with await Store.open(folder, retention, synced=synced) as store:
+                yield cls(folder, identity, store)
+
+    def contacts(self, known: Contacts) -> list[Contact]:
+        """Peers of the last session, learnt anew; a damaged file is as good as none."""
+        try:
+            stored = msgspec.msgpack.decode((self.folder / CONTACTS_FILE).read_bytes(), type=list[Contact])
+        except (OSError, msgspec.MsgspecError):
+            return []
+        learnt = []
+        for contact in reversed(stored):
+            with contextlib.suppress(PeerError):
+                known.learn(contact)
+                learnt.append(contact)
+        return learnt
+
+    def remember(self, known: Contacts) -> None:
+        """Keep the peers used last, for the next session. Not to have them is no reason to fail."""
+        path = self.folder / CONTACTS_FILE
+        partial = path.with_name(f".{path.name}.partial")
+        with contextlib.suppress(OSError):
+            partial.write_bytes(msgspec.msgpack.encode(known.latest(_REMEMBERED)))
+            partial.replace(path)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"{path.parent}: another node uses this folder; stop it, or choose another") from None
+        yield

@@ -1,0 +1,142 @@
+"""Events for an application: a bounded queue that never loses one in silence.
+
+What happens when the application is slower than its topic is its choice: the oldest events go (`drop-oldest`), the new
+ones do (`drop-new`), or none (`block`): then the queue is filled again from the node's store, at the application's
+pace. What went is said: the iteration raises `Lagged`, and can be taken up again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import TracebackType
+from typing import Literal, Self, cast, get_args
+
+from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.net.envelope import Event, opened
+from grapevine.net.event_file import StoredEvent
+from grapevine.net.store import Store
+
+Policy = Literal["block", "drop-oldest", "drop-new"]
+_BATCH = 256  # events read from the store at once
+
+
+class Lagged(GrapevineError):  # noqa: N818 - a signal
+    """The application was too slow: so many events did not reach it. They are in the node's store."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(f"{count} events were dropped because nobody took them; read faster, or use policy='block'")
+        self.count = count
+
+
+class Inbox:
+    """`async with node.subscribe(topic) as events: async for event in events: …`"""
+
+    def __init__(
+        self,
+        topic: str,
+        number: int,
+        store: Store,
+        *,
+        size: int,
+        policy: Policy,
+        since_ms: int | None,
+        enter: Callable[[Inbox], Awaitable[None]],
+        leave: Callable[[Inbox], Awaitable[None]],
+    ) -> None:
+        if policy not in get_args(Policy):
+            raise UsageError(f"policy={policy!r}: choose one of {', '.join(get_args(Policy))}")
+        if size < 1:
+            raise UsageError(f"size={size}: a queue needs room for at least 1 event")
+        self.topic, self.number = topic, number
+        self.dropped = 0  # in all
+        self._store, self._size, self._policy = store, size, policy
+        self.since_ms, self._enter, self._leave = since_ms, enter, leave
+        self._queue: deque[StoredEvent] = deque()
+        self._lagged = 0
+        self._behind = False  # the next events are in the store, not in the queue
+        self._cursor = self._newest = 0  # the last arrival that was queued, and the last of all
+        self._news = asyncio.Event()
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        await self._enter(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._leave(self)
+        self.close()
+
+    async def begin(self) -> None:
+        """Start with what came since some time, if that was asked for, otherwise with what comes from now on."""
+        if self.since_ms is not None:
+            self._cursor = await self._store.last_arrival(self.number, self.since_ms)
+            self._behind = True
+
+    def put(self, event: StoredEvent) -> None:
+        """An event that the store has."""
+        if self._closed or event.number <= self._cursor:
+            return
+        self._newest = event.number
+        if self._behind:
+            return
+        if len(self._queue) >= self._size:
+            if self._policy == "block":
+                self._behind = True
+                return
+            self.dropped += 1
+            self._lagged += 1
+            if self._policy == "drop-new":
+                return
+            self._queue.popleft()
+        self._cursor = event.number
+        self._queue.append(event)
+        self._news.set()
+
+    def close(self) -> None:
+        """Nothing more comes; what is queued can still be taken."""
+        self._closed = True
+        self._news.set()
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        """The next event; Lagged if some were dropped before it."""
+        while True:
+            if self._lagged:
+                lagged, self._lagged = self._lagged, 0
+                raise Lagged(lagged)
+            if self._queue:
+                return opened(self.topic, self._queue.popleft())
+            if self._closed:
+                raise StopAsyncIteration
+            if self._behind:
+                await self._catch_up()
+            else:
+                self._news.clear()
+                await self._news.wait()
+
+    async def get(self, timeout: float | None = None) -> Event:
+        """One event; TimeoutError if none comes in time."""
+        async with asyncio.timeout(timeout):
+            return await self.__anext__()
+
+    async def _catch_up(self) -> None:
+        """Read on in the store; where it ends, the queue goes on."""
+        found = await self._store.arrivals(self.number, self._cursor, min(_BATCH, self._size))
+        self._queue.extend(found)
+        if found:
+            self._cursor = found[-1].number
+        elif self._newest <= self._cursor:  # otherwise one came while the store was asked
+            self._behind = False
+
+
+def policy_of(text: str) -> Policy:
+    """A policy by its name; UsageError if there is none."""
+    if text not in get_args(Policy):
+        raise UsageError(f"policy={text!r}: choose one of {', '.join(get_args(Policy))}")
+    return cast(Policy, text)

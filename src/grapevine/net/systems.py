@@ -1,0 +1,139 @@
+"""The systems that run live: how their peers are made, and what their topics are called."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable
+from random import Random
+from typing import Any, ClassVar
+
+from grapevine.model.config import Config
+from grapevine.model.errors import UsageError
+from grapevine.model.identity import PeerId
+from grapevine.model.ids import ring_id
+from grapevine.net import messages as host_messages
+from grapevine.net.wire import messages_in
+from grapevine.systems.peer import Address, Effects, Peer
+from grapevine.systems.rappel import Memory as RappelMemory
+from grapevine.systems.rappel import RappelConfig, RappelPeer
+from grapevine.systems.rappel import messages as rappel_messages
+from grapevine.systems.vitis_peers import VitisPeer, VitisPeerConfig
+from grapevine.systems.vitis_peers import messages as vitis_messages
+
+
+class LiveSystem(ABC):
+    """Makes the peer of a node."""
+
+    name: ClassVar[str]
+    config_type: ClassVar[type[Config]]
+    messages: ClassVar[Any]  # all that may come over a connection
+    needs_contacts: ClassVar[bool] = False  # before a peer can be made
+
+    def __init__(self, config: Any, me: PeerId) -> None:
+        self.config, self.me = config, me
+
+    def topic(self, name: str) -> int:
+        """The number of a topic; UsageError if the system knows no such topics."""
+        return ring_id(f"topic:{name}")
+
+    def may_publish(self, topic: int, publisher: PeerId) -> bool:
+        """Whether events of this topic may come from this publisher."""
+        return True
+
+    @abstractmethod
+    def peer(self, topics: Collection[int], contacts: Collection[Address], session: int) -> Peer:
+        """A new session; `topics` are those of the last one."""
+
+    def join(self, peer: Any, now: float, topic: int) -> Effects:
+        """The node publishes in this topic from now on, so that others exchange its events with it."""
+        effects: Effects = peer.subscribe(now, topic)
+        return effects
+
+    def warm_up(self) -> None:
+        """Compile what peers call, before anybody waits for it."""
+        return
+
+
+class LiveVitis(LiveSystem):
+    """Vitis: anybody publishes in any topic. A node's place on the ring is its address, a hash of its key."""
+
+    name = "vitis"
+    config_type = VitisPeerConfig
+    messages = messages_in(vitis_messages) | messages_in(host_messages)
+
+    def peer(self, topics: Collection[int], contacts: Collection[Address], session: int) -> VitisPeer:
+        return VitisPeer(
+            self.me.address,
+            self.config,
+            ring_id=self.me.address,
+            topics=topics,
+            topic_id=_itself,
+            contacts=contacts,
+            random=Random(f"{self.me} {session}"),
+        )
+
+    def warm_up(self) -> None:
+        VitisPeer.warm_up(self.config)
+
+
+class LiveRappel(LiveSystem):
+    """Rappel: a topic is somebody's feed, `<peer id>/<name>`, and only that peer publishes in it.
+
+    Contacts serve as landmarks; the first node of a network is where it is.
+    """
+
+    name = "rappel"
+    config_type = RappelConfig
+    messages = messages_in(rappel_messages) | messages_in(host_messages)
+    needs_contacts = True
+
+    def __init__(self, config: Any, me: PeerId) -> None:
+        super().__init__(config, me)
+        self._publishers: dict[int, PeerId] = {}
+
+    def topic(self, name: str) -> int:
+        owner, slash, feed = name.partition("/")
+        if not slash or not feed:
+            raise UsageError(f"{name!r} is no feed; with rappel, topics are called PEER_ID/NAME after their publisher")
+        topic = super().topic(name)
+        self._publishers[topic] = PeerId.parse(owner)
+        return topic
+
+    def may_publish(self, topic: int, publisher: PeerId) -> bool:
+        return self._publishers.get(topic) == publisher
+
+    def peer(self, topics: Collection[int], contacts: Collection[Address], session: int) -> RappelPeer:
+        return RappelPeer(
+            self.me.address,
+            self.config,
+            subscriptions=topics,
+            published=[topic for topic, publisher in self._publishers.items() if publisher == self.me],
+            publisher_of=lambda topic: self._publishers[topic].address,
+            key_of=str,
+            landmarks=list(contacts),
+            random=Random(f"{self.me} {session}"),
+            memory=RappelMemory(session=session, position=() if contacts else (0.0,) * self.config.dimensions),
+        )
+
+    def join(self, peer: RappelPeer, now: float, topic: int) -> Effects:
+        return peer.found(topic)
+
+
+def _itself(topic: int) -> int:
+    """A topic's number is a hash already: its place on the ring."""
+    return topic
+
+
+LIVE_SYSTEMS: dict[str, type[LiveSystem]] = {system.name: system for system in (LiveVitis, LiveRappel)}
+
+
+def live_system(name: str, settings: Iterable[tuple[str, Any]], me: PeerId) -> LiveSystem:
+    """The system of this name with these parameters; UsageError if there is none."""
+    kind = LIVE_SYSTEMS.get(name)
+    if kind is None:
+        raise UsageError(f"system={name!r}: {', '.join(LIVE_SYSTEMS)} run live; choose one of these")
+    try:
+        config = kind.config_type(**dict(settings))
+    except TypeError as error:
+        raise UsageError(f"{name}: {error}; `grapevine systems {name}` lists its parameters") from None
+    return kind(config, me)
