@@ -96,20 +96,22 @@ def configs_of(system: str) -> dict[str, type[Config]]:
 
 def take_settings(configs: Mapping[str, type[Config]], sets: list[str], tables: dict[str, dict[str, Any]]) -> list[str]:
     """Sort `key=value` texts into the tables that have such a key; what is wrong with them."""
-    mistakes = []
+    mistakes, unknown = [], []
     owners = {key: (name, kind) for name, config in configs.items() for key, kind in field_types(config).items()}
     for text in sets:
         key, equals, value = text.partition("=")
         if not equals:
             mistakes.append(f"--set {text}: write it as key=value")
         elif key not in owners:
-            mistakes.append(f"--set {text}: there is no {key}; there are {', '.join(owners)}")
+            unknown.append(key)
         else:
             name, kind = owners[key]
             try:
                 tables[name][key] = _parse(kind, value)
             except ValueError:
                 mistakes.append(f"--set {text}: {value!r} is no {kind.__name__}")
+    if unknown:
+        mistakes.append(f"--set {', '.join(unknown)}: there is no such setting; there are {', '.join(owners)}")
     return mistakes
 
 
