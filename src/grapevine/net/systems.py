@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
+from functools import cache
 from random import Random
 from typing import Any, ClassVar
 
@@ -50,8 +51,9 @@ class LiveSystem(ABC):
         effects: Effects = peer.subscribe(now, topic)
         return effects
 
-    def warm_up(self) -> None:
-        """Compile what peers call, before anybody waits for it."""
+    @classmethod
+    def warm_up(cls) -> None:
+        """Compile what peers call, before anybody waits for it; once in a process."""
         return
 
 
@@ -76,28 +78,24 @@ class LiveVitis(LiveSystem):
             ring_id_of=_itself,
         )
 
-    def warm_up(self) -> None:
+    @classmethod
+    @cache
+    def warm_up(cls) -> None:
         """Two nodes meet, and take some turns."""
+        config = VitisPeerConfig()
         peers = [
-            VitisPeer(
-                me, self.config, ring_id=me, topics=[2**63], topic_id=_itself, contacts=[1 - me], random=Random(me)
-            )
+            VitisPeer(me, config, ring_id=me, topics=[2**63], topic_id=_itself, contacts=[1 - me], random=Random(me))
             for me in (0, 1)
         ]
         sent = [(me, effect) for me, peer in enumerate(peers) for effect in peer.start(0.0)]
-        for turn in range(1, 5):
+        for now in (1.0, 2.0, 3.0, 4.0):
             answers = [
                 (effect.to, answer)
                 for me, effect in sent
                 if isinstance(effect, Send)
-                for answer in peers[effect.to].on_message(turn * self.config.round_s, me, effect.message)
+                for answer in peers[effect.to].on_message(now, me, effect.message)
             ]
-            turns = [
-                (me, made)
-                for me, peer in enumerate(peers)
-                for made in peer.on_timer(turn * self.config.round_s, "turn")
-            ]
-            sent = answers + turns
+            sent = answers + [(me, made) for me, peer in enumerate(peers) for made in peer.on_timer(now, "turn")]
 
 
 class LiveRappel(LiveSystem):
