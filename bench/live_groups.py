@@ -126,6 +126,7 @@ async def measure(plan: Plan, workload: LiveWorkload, path: Path, links: Sequenc
         machine = machine_s() - machine
         ended = await groups.all(do="look")
 
+    subscribers = workload.subscribers()
     received = [tuple(delivery) for answer in published for delivery in answer["received"]]
     delays = sorted(delay for *_, delay in received)
     delivered = len({(event, node) for event, node, _ in received})
@@ -144,9 +145,9 @@ async def measure(plan: Plan, workload: LiveWorkload, path: Path, links: Sequenc
         "cores": os.cpu_count(),
         "processes": plan.groups,
         "nodes": len(workload.nodes),
-        "topics": len(workload.subscribers()),
+        "topics": len(subscribers),
         "subscriptions_per_node": statistics.mean(map(len, workload.nodes)),
-        "subscribers_per_topic": statistics.mean(map(len, workload.subscribers().values())),
+        "subscribers_per_topic": statistics.mean(map(len, subscribers.values())),
         "events": len(workload.events),
         "events_per_s": (len(workload.events) - 1) / workload.events[-1][0],
         "payload_bytes": plan.payload,
@@ -157,7 +158,10 @@ async def measure(plan: Plan, workload: LiveWorkload, path: Path, links: Sequenc
         "sockets_per_node": sum(answer["usage"]["sockets"] for answer in ended) / len(workload.nodes),
         "links_per_node": statistics.mean(sum(its.values()) for its in by_node),
         "links_per_node_and_topic": statistics.mean(count for its in by_node for count in its.values()),
-        "without_a_link": sum(not count for its in by_node for count in its.values()),
+        "without_a_link": sum(  # subscriptions that others share
+            not count and len(subscribers[int(topic)]) > 1 for its in by_node for topic, count in its.items()
+        ),
+        "shared_subscriptions": sum(len(those) for those in subscribers.values() if len(those) > 1),
         "expected": workload.expected(),
         "delivered": delivered,
         "duplicates": len(received) - delivered,

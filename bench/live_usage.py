@@ -2,7 +2,8 @@
 
 Bytes are `tcpi_bytes_sent` and `tcpi_bytes_received` of Linux' TCP_INFO, summed over all sockets that the process has
 had: what the program wrote, encryption and its own framing included, without the headers of TCP and IP. It works for
-any program, whatever it writes its sockets with. A socket that closes keeps the bytes of the last time it was seen;
+any program, whatever it writes its sockets with; in a network namespace of its own, the loopback interface counts the
+same and 52 bytes of headers a packet. A socket that closes keeps the bytes of the last time it was seen;
 `SocketMeter.look` has to be called a few times a second where connections come and go. Only Python's own library is
 needed.
 """
