@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from grapevine import __version__
-from grapevine.cli import demo, doctor, experiment, measure, report, reproduce, simulate, workload
+from grapevine.cli import cluster, demo, doctor, experiment, live, measure, report, reproduce, simulate, workload
 from grapevine.cli.console import one_line_errors, stop_on_signals
 
 app = typer.Typer(
@@ -25,6 +25,10 @@ app.command()(experiment.run)
 app.command()(reproduce.reproduce)
 app.command()(measure.measure)
 app.command()(report.report)
+app.command()(live.node)
+app.command()(live.publish)
+app.command()(live.subscribe)
+cluster.add_to(app)
 app.command()(doctor.doctor)
 app.command()(demo.demo)
 

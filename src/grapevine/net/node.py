@@ -82,6 +82,7 @@ class Node:
         self._random = Random(session)
         self._names: dict[int, str] = {}  # of topics that the application wants
         self._since_ms: dict[int, int] = {}
+        self._lasting: set[int] = set()  # topics that stay wanted when their last reader goes
         self._inboxes: dict[int, list[Inbox]] = {}
         self._members: dict[int, float] = {}  # topics that it publishes in, until when
         self._validators: dict[int, list[Validator]] = {}
@@ -296,11 +297,13 @@ class Node:
 
     async def subscribe_for_good(self, topic: str) -> None:
         """Subscribe without reading: events are kept, and readers may come and go."""
+        self._lasting.add(self._system.topic(topic))
         await self._want(topic, time.time_ns() // 1_000_000)
 
     async def unsubscribe(self, topic: str) -> None:
         """The topic is no longer wanted; open inboxes of it get nothing more."""
         number = self._system.topic(topic)
+        self._lasting.discard(number)
         if number not in self._names:
             return
         self._host.call(lambda now: self._host.peer.unsubscribe(now, number))
@@ -324,7 +327,7 @@ class Node:
         others.remove(inbox)
         if not others:
             del self._inboxes[inbox.number]
-            if not self._closing:
+            if not self._closing and inbox.number not in self._lasting:
                 await self.unsubscribe(inbox.topic)
 
     async def _want(self, name: str, since_ms: int) -> None:
@@ -597,3 +600,11 @@ class Node:
             "bytes_out": links.bytes_out,
             "dropped": sum(inbox.dropped for inboxes in self._inboxes.values() for inbox in inboxes),
         }
+
+    def trouble(self) -> str | None:
+        """What keeps this node from its work, in a sentence; None if nothing does."""
+        if self._closing:
+            return "the node is leaving"
+        if self._bootstrap and not self.links.open_connections:
+            return "no peer is connected, although there are nodes to join"
+        return None

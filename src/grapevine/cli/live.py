@@ -1,0 +1,169 @@
+"""`grapevine node`, `publish` and `subscribe`: a live node, and what programs on its machine do with it."""
+
+from __future__ import annotations
+
+import json as json_
+import re
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from grapevine.cli.console import JsonOption, Stopped, err, out, print_json
+from grapevine.model.errors import UsageError
+
+NodeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--node", metavar="FILE|DIR", help="Its control file or data folder. Default: GRAPEVINE_NODE, or '.'."
+    ),
+]
+_AGO = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+def node(
+    listen: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Where others reach it; port 0: any.")] = None,
+    join: Annotated[
+        list[str] | None, typer.Option(metavar="HOST:PORT", help="A node to begin with; repeatable.")
+    ] = None,
+    subscribe: Annotated[list[str] | None, typer.Option(metavar="TOPIC", help="Keep its events; repeatable.")] = None,
+    system: Annotated[str | None, typer.Option(help="vitis (any node publishes anywhere) or rappel (feeds).")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keeps identity, subscriptions and events. Default: they end.")
+    ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT|unix:PATH", help="Where programs reach it. Default: a free port of 127.0.0.1."),
+    ] = None,
+    control_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Url and token for them. Default: control.json in the data folder."),
+    ] = None,
+    network: Annotated[str | None, typer.Option(help="Nodes of other networks are refused.")] = None,
+    announce: Annotated[str | None, typer.Option(metavar="IP", help="The address that others are told.")] = None,
+    diary: Annotated[Path | None, typer.Option(metavar="DIR", help="Write what `grapevine collect` reads.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of node, system or retention; repeatable."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="node.toml with the same keys; flags win.")
+    ] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error; JSON on stderr.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a live node until Ctrl-C or SIGTERM. It prints where it listens, who it is, and where programs find it."""
+    from grapevine.net.options import read_options
+    from grapevine.net.run import Started, log_as_json, run_node
+
+    flags = {
+        "listen": listen,
+        "join": join or None,
+        "subscribe": subscribe or None,
+        "system": system,
+        "network": network,
+        "data_dir": None if data_dir is None else str(data_dir),
+        "announce": announce,
+        "diary": None if diary is None else str(diary),
+        "control": control,
+        "control_file": None if control_file is None else str(control_file),
+        "log_level": log_level,
+    }
+    options = read_options(config, flags, set_ or [])
+    log_as_json(options.log_level)
+
+    def tell(started: Started) -> None:
+        if json:
+            about = {"peer": started.peer, "endpoint": started.endpoint, "topics": started.topics}
+            print_json(about | {"control": started.control_url, "control_file": str(started.control_file)})
+        else:
+            lines = {
+                "listens": f"{started.endpoint}    others: grapevine node --join {started.endpoint}",
+                "peer": started.peer,
+                "control": f"{started.control_url}    programs: --node {started.control_file}",
+            }
+            for name, text in lines.items():
+                out.print(f"[bold]{name:8}[/] {escape(text)}", highlight=False, soft_wrap=True)
+        sys.stdout.flush()
+
+    run_node(options, tell)
+
+
+def publish(
+    topic: Annotated[str, typer.Argument(help="The topic.")],
+    payload: Annotated[str | None, typer.Argument(help="The payload, as text; '-' or nothing: standard input.")] = None,
+    node: NodeOption = None,
+    timeout: Annotated[float | None, typer.Option(min=0, help="Seconds to wait for a path to others.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Publish an event through a node of this machine. It is on that node's disk, and others have it, at the end."""
+    from grapevine.net.remote import Remote
+
+    remote = Remote.find(node)
+    content = sys.stdin.buffer.read() if payload in (None, "-") else str(payload).encode("utf-8", "surrogateescape")
+    done = remote.publish(topic, content, timeout=timeout)
+    if json:
+        print_json(done)
+        return
+    out.print(f"event {done['sequence']} of {escape(done['publisher'])} in {escape(topic)}", highlight=False)
+
+
+def subscribe(
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC …", help="The topics.")],
+    node: NodeOption = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHEN", help="Also what came since then: 90s, 10m, 2h, 1d ago, seconds, or 2026-01-31T12:00."
+        ),
+    ] = None,
+    count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="End after so many events.")] = None,
+    policy: Annotated[str, typer.Option(help="If this reads too slowly: block, drop-oldest or drop-new.")] = "block",
+    json: JsonOption = False,
+) -> None:
+    """Print events as they come, through a node of this machine: the payload, or lines of JSON with all there is."""
+    from grapevine.net.remote import Remote
+
+    remote = Remote.find(node)
+    seen = 0
+    try:
+        for line in remote.subscribe(topics, since=None if since is None else parse_when(since), policy=policy):
+            if "subscribed" in line:
+                err.print(f"subscribed to {escape(', '.join(line['subscribed']))}")
+                continue
+            if json:
+                sys.stdout.write(json_.dumps(line, ensure_ascii=False) + "\n")
+            elif "lagged" in line:
+                err.print(f"{line['lagged']} events of {escape(line['topic'])} were dropped: this reader was too slow")
+            else:
+                sys.stdout.write(_plain(line, named=len(topics) > 1))
+            sys.stdout.flush()
+            seen += "lagged" not in line
+            if seen == count:
+                return
+    except Stopped:
+        return
+    err.print("the node has stopped")
+
+
+def _plain(line: dict[str, Any], *, named: bool) -> str:
+    text = line.get("text", f"base64:{line['payload']}")
+    return f"{line['topic']}\t{text}\n" if named else f"{text}\n"
+
+
+def parse_when(text: str) -> float:
+    """A time in seconds since the epoch: given so, as a duration before now, or as a date."""
+    if ago := re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", text):
+        return time.time() - float(ago[1]) * _AGO[ago[2]]
+    if re.fullmatch(r"\d+(?:\.\d+)?", text):
+        return float(text)
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        raise UsageError(
+            f"--since {text}: give 90s, 10m, 2h, 1d, seconds since 1970, or a date like 2026-01-31"
+        ) from None

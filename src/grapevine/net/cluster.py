@@ -1,0 +1,452 @@
+"""A whole network on this machine: processes full of nodes, a workload, and events whose arrival is counted.
+
+    async with Cluster.open(workload, ClusterConfig(processes=2), system="vitis") as cluster:
+        await cluster.wait_until_connected()
+        await cluster.publish(events=100, rate=20)
+        await cluster.wait_until_delivered()
+        print(cluster.summary()["hit_ratio"])
+
+The cluster knows who subscribes to what and what was published; groups report what the applications of their nodes read
+(`tally`). Groups can be killed and started again, on the same folders, while events are published.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from grapevine.model.config import Config, parameter
+from grapevine.model.errors import UsageError
+from grapevine.model.identity import PeerId
+from grapevine.model.ids import ring_id
+from grapevine.model.workload import Workload
+from grapevine.net.orders import (
+    Exchanges,
+    Look,
+    Open,
+    Opened,
+    Place,
+    Publish,
+    Published,
+    Report,
+    Subscribe,
+    Subscribed,
+)
+from grapevine.net.tally import Tally
+from grapevine.net.worker import Worker
+from grapevine.synthetic import generate
+
+_OPEN_S = 300.0  # the first node may have to compile
+_LOOK_S = 60.0
+_FIRST = 2**62  # numbers from here on are of events that begin a feed, and are not counted
+_FEEDS = ("rappel",)  # systems in which every topic has one publisher, and its name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterConfig(Config):
+    """How large a network, and what happens in it."""
+
+    nodes: int = parameter(50, "nodes", source="ours: one machine", low=2)
+    topics: int = parameter(200, "topics of the generated workload", source="ours: one machine", low=1)
+    subscriptions: int = parameter(50, "topics that each node subscribes to", source="Vitis §IV-A", low=1)
+    processes: int = parameter(os.cpu_count() or 1, "processes, each with its share of the nodes", source="ours", low=1)
+    bootstraps: int = parameter(3, "nodes that the others begin with", source="ours", low=1)
+    events: int = parameter(500, "events to publish", source="ours", low=1)
+    rate: float = parameter(20.0, "events a second", source="ours", low=0.001)
+    payload: int = parameter(100, "bytes of an event's payload", source="ours", low=8)
+    ready_s: float = parameter(60.0, "seconds to wait until all topics are connected", source="ours", low=0)
+    settle_s: float = parameter(30.0, "seconds to wait for the last events", source="ours", low=0)
+
+    def mistakes(self) -> list[str]:
+        mistakes = []
+        if self.processes > self.nodes:
+            mistakes.append(f"processes={self.processes}: there are only nodes={self.nodes}")
+        if self.subscriptions > self.topics:
+            mistakes.append(f"subscriptions={self.subscriptions}: there are only topics={self.topics}")
+        return mistakes
+
+
+def workload_of(config: ClusterConfig, seed: int) -> Workload:
+    """Vitis' correlated subscriptions, with as many buckets of topics as there can be."""
+    each = 2 if config.subscriptions % 2 == 0 and config.topics % 2 == 0 else 1
+    most = config.topics * each // config.subscriptions
+    buckets = next(n for n in range(max(most, 1), 0, -1) if config.topics % n == 0)
+    return generate(
+        "vitis-high",
+        seed=seed,
+        nodes=config.nodes,
+        topics=config.topics,
+        subscriptions_per_node=config.subscriptions,
+        buckets=buckets,
+        buckets_per_node=min(each, buckets),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Counters of all groups together."""
+
+    messages: int = 0
+    bytes: int = 0
+    recovered: int = 0
+    failures: int = 0
+    damaged: int = 0
+    cpu_s: float = 0.0
+
+    def __add__(self, other: Report | _Sum) -> _Sum:
+        return _Sum(*(getattr(self, name) + getattr(other, name) for name in _Sum.__slots__))
+
+    def __sub__(self, other: _Sum) -> _Sum:
+        return _Sum(*(getattr(self, name) - getattr(other, name) for name in _Sum.__slots__))
+
+
+class Cluster:
+    """A network that runs. Made by `Cluster.open`."""
+
+    def __init__(self, workload: Workload, config: ClusterConfig, folder: Path, open_: Open, data: Path | None) -> None:
+        self.workload, self.config = workload, config
+        self.tally = Tally(workload.subscribers_of)
+        self.down: set[int] = set()
+        self.connected = 0.0  # share of topics whose subscribers exchange events
+        self.stage, self.lost_groups = "starting", 0
+        self._open, self._data, self._random = open_, data, Random(0)
+        groups = min(config.processes, workload.node_count)
+        self._members = [list(range(g, workload.node_count, groups)) for g in range(groups)]
+        (folder / "logs").mkdir(parents=True, exist_ok=True)
+        self.workers = [
+            Worker(
+                g,
+                folder / "logs" / f"group-{g}.log",
+                report=self._on_report,
+                published=self._on_published,
+                ended=self._on_ended,
+            )
+            for g in range(groups)
+        ]
+        self._peers: dict[int, PeerId] = {}
+        self._endpoints: dict[int, str] = {}
+        self._bootstraps: list[int] = list(range(min(config.bootstraps, groups)))  # each in another group
+        self._feeds: dict[int, int] = {}  # the publisher of a topic, where there is only one
+        self._over = _Sum()  # of sessions that have ended
+        self._before = _Sum()  # until publishing began
+        self._times = {"opened": time.monotonic()}
+        self._events = 0
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls,
+        workload: Workload,
+        config: ClusterConfig,
+        *,
+        system: str = "vitis",
+        parameters: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        data: Path | None = None,
+        out: Path | None = None,
+        seed: int = 1,
+    ) -> AsyncIterator[Cluster]:
+        """All nodes, up and subscribed; none is left behind. `data` keeps their folders, `out` gets their diaries."""
+        with tempfile.TemporaryDirectory(prefix="grapevine-cluster-") as scratch:
+            diary = None if out is None else str((out / "diaries").absolute())
+            network = f"cluster-{secrets.token_hex(4)}"
+            ordered = Open([], system, network, dict(parameters or {}), dict(settings or {}), diary)
+            cluster = cls(workload, config, out or Path(scratch), ordered, data)
+            cluster._random = Random(seed)
+            try:
+                await cluster._start()
+                yield cluster
+            finally:
+                await cluster._close()
+
+    async def _start(self) -> None:
+        first = self._bootstraps
+        await self.workers[0].start()
+        for number in first:  # one after the other: the first compiles what all of them use
+            if number:
+                await self.workers[number].start()
+            await self._open_nodes(number, [number])
+        for worker in self.workers[len(first) :]:
+            await worker.start()
+        await asyncio.gather(
+            *(self._open_nodes(g, [n for n in members if n not in first]) for g, members in enumerate(self._members))
+        )
+        if self._open.system in _FEEDS:
+            self._choose_publishers()
+        await asyncio.gather(*(self._subscribe(g, again=False) for g in range(len(self.workers))))
+        for topic, publisher in self._feeds.items():  # a feed can be joined once something was published in it
+            order = Publish(publisher, self.topic_name(topic), _FIRST + topic, self.config.payload, timeout=0.0)
+            self._worker_of(publisher).tell(order)
+        self._times["up"] = time.monotonic()
+        self.stage = "connecting"
+
+    async def _close(self) -> None:
+        try:
+            await asyncio.gather(*(worker.stop() for worker in self.workers))
+        finally:
+            for worker in self.workers:
+                worker.kill_now()
+
+    async def _open_nodes(self, group: int, numbers: Iterable[int]) -> None:
+        known = [self._endpoints[n] for n in self._bootstraps if n in self._endpoints]
+        places = [
+            Place(
+                n,
+                self._endpoints.get(n, "127.0.0.1:0"),
+                known,
+                None if self._data is None else str(self._data.absolute() / f"node-{n:04d}"),
+            )
+            for n in numbers
+        ]
+        order = Open(
+            places,
+            self._open.system,
+            self._open.network,
+            self._open.parameters,
+            self._open.settings,
+            self._open.diary,
+        )
+        for number, peer, endpoint in (await self.workers[group].ask(order, Opened, _OPEN_S)).nodes:
+            self._peers[number], self._endpoints[number] = PeerId.parse(peer), endpoint
+
+    async def _subscribe(self, group: int, *, again: bool) -> None:
+        topics = {n: [self.topic_name(t) for t in self.workload.topics_of(n)] for n in self._members[group]}
+        await self.workers[group].ask(Subscribe(topics, again), Subscribed, _OPEN_S)
+
+    def _choose_publishers(self) -> None:
+        for topic in range(self.workload.topic_count):
+            given, subscribers = int(self.workload.publishers[topic]), self.workload.subscribers_of(topic)
+            if given >= 0 or len(subscribers):
+                self._feeds[topic] = given if given >= 0 else int(self._random.choice(subscribers))
+
+    def topic_name(self, topic: int) -> str:
+        """As nodes call it; a feed is called after its publisher."""
+        name = self.workload.topic_names[topic]
+        return f"{self._peers[self._feeds[topic]]}/{name}" if topic in self._feeds else name
+
+    # What groups say
+
+    def _on_report(self, worker: Worker, report: Report) -> None:
+        found = report.arrivals
+        for at in range(0, len(found), 3):
+            if found[at] < _FIRST:
+                self.tally.arrived(found[at], found[at + 1], found[at + 2], worker.session)
+
+    def _on_published(self, answer: Published) -> None:
+        if answer.event < _FIRST:
+            self.tally.confirmed(answer.event, answer.time_us, answer.error)
+
+    def _on_ended(self, worker: Worker) -> None:
+        members = set(self._members[worker.number])
+        self.down |= members
+        self.tally.abandon(members)
+        self.lost_groups += not worker.expected_to_end
+        if worker.last is not None:
+            self._over += worker.last
+            worker.last = None
+
+    # What can be done with it
+
+    async def wait_until_connected(self, timeout: float | None = None) -> bool:
+        """Wait until the subscribers of every topic are connected by those with whom they exchange its events."""
+        end = time.monotonic() + (self.config.ready_s if timeout is None else timeout)
+        while True:
+            self.connected = await self._share_connected()
+            if self.connected == 1.0 or time.monotonic() >= end:
+                self._times["ready"] = time.monotonic()
+                return self.connected == 1.0
+            await asyncio.sleep(1.0)
+
+    async def publish(self, events: int | None = None, rate: float | None = None) -> None:
+        """Let random subscribers publish in random topics, at an even pace."""
+        self.stage = "publishing"
+        if "publishing" not in self._times:
+            self._times["publishing"], self._before = time.monotonic(), self._total()
+        topics = [t for t in range(self.workload.topic_count) if len(self.workload.subscribers_of(t)) > 1]
+        if not topics:
+            raise UsageError("no topic has two subscribers; give fewer topics, or more subscriptions")
+        begun, pace = time.monotonic(), rate or self.config.rate
+        for i in range(events or self.config.events):
+            await asyncio.sleep(max(0.0, begun + i / pace - time.monotonic()))
+            self.publish_one(self._random.choice(topics))
+        self._times["published"] = time.monotonic()
+
+    def publish_one(self, topic: int, publisher: int | None = None) -> int | None:
+        """One event; None if everybody who could publish it is down."""
+        if publisher is None:
+            feed = self._feeds.get(topic)
+            able = [int(n) for n in self.workload.subscribers_of(topic)] if feed is None else [feed]
+            able = [n for n in able if n not in self.down]
+            if not able:
+                return None
+            publisher = self._random.choice(able)
+        event = self._events = self._events + 1
+        self.tally.ordered(event, topic, publisher)
+        self._worker_of(publisher).tell(Publish(publisher, self.topic_name(topic), event, self.config.payload))
+        return event
+
+    async def wait_until_delivered(self, timeout: float | None = None) -> bool:
+        """Wait until all has arrived that should."""
+        self.stage = "waiting"
+        end = time.monotonic() + (self.config.settle_s if timeout is None else timeout)
+        while time.monotonic() < end:
+            found, expected = self.tally.delivered(self.down)
+            if not self.tally.waiting and found == expected:
+                break
+            await asyncio.sleep(0.1)
+        self._times["over"] = time.monotonic()
+        found, expected = self.tally.delivered(self.down)
+        return not self.tally.waiting and found == expected
+
+    async def kill(self, group: int) -> None:
+        """End the group's process as a crash would."""
+        await self.workers[group].kill()
+
+    async def stop(self, group: int) -> None:
+        """Let its nodes leave in good order."""
+        await self.workers[group].stop()
+
+    async def restart(self, group: int) -> None:
+        """Start a group again, on its nodes' folders; its nodes then have to get what they missed."""
+        if self._data is None:
+            raise UsageError("nodes without folders cannot come back; give --data DIR")
+        if self.workers[group].is_up:
+            raise UsageError(f"group {group} runs; kill or stop it first")
+        await self.workers[group].start()
+        await self._open_nodes(group, self._members[group])
+        await self._subscribe(group, again=True)
+        self.down -= set(self._members[group])
+
+    def groups_for(self, share: float) -> list[int]:
+        """The last groups, as many as have that share of the nodes; at least one of several stays."""
+        count = round(share * len(self.workers))
+        return list(range(len(self.workers) - min(max(count, 1), len(self.workers) - 1), len(self.workers)))
+
+    def _worker_of(self, node: int) -> Worker:
+        return self.workers[node % len(self.workers)]
+
+    async def _share_connected(self) -> float:
+        looks = await asyncio.gather(*(w.ask(Look(), Exchanges, _LOOK_S) for w in self.workers if w.is_up))
+        edges: dict[int, list[tuple[int, int]]] = {}
+        for address, partners in (row for look in looks for row in look.partners):
+            for topic, others in partners.items():
+                edges.setdefault(topic, []).extend((address, other) for other in others)
+        shared = connected = 0
+        for topic in range(self.workload.topic_count):
+            wanted = [self._peers[int(n)].address for n in self.workload.subscribers_of(topic) if n not in self.down]
+            if len(wanted) > 1:
+                shared += 1
+                connected += are_connected(wanted, edges.get(ring_id(f"topic:{self.topic_name(topic)}"), []))
+        return connected / shared if shared else 1.0
+
+    # What it tells
+
+    def _total(self) -> _Sum:
+        total = self._over
+        for worker in self.workers:
+            if worker.last is not None:
+                total += worker.last
+        return total
+
+    def snapshot(self) -> dict[str, Any]:
+        """How things stand now."""
+        reports = [worker.last for worker in self.workers if worker.last is not None]
+        up = sum(report.up for report in reports)
+        total, (found, expected) = self._total(), self.tally.delivered(self.down)
+        p50, p99 = self.tally.delay_ms(0.5, 0.99)
+        return {
+            "stage": self.stage,
+            "time_s": time.monotonic(),
+            "nodes": up,
+            "connected": self.connected,
+            "degree": sum(r.degree for r in reports) / up if up else 0.0,
+            "degree_max": max((r.degree_max for r in reports), default=0),
+            "connections": sum(r.connections for r in reports) / up if up else 0.0,
+            "connections_max": max((r.connections_max for r in reports), default=0),
+            "published": self.tally.published,
+            "delivered": found,
+            "hit_ratio": found / expected if expected else None,
+            "delay_ms_p50": p50,
+            "delay_ms_p99": p99,
+            "messages": total.messages,
+            "cpu_s": total.cpu_s,
+            "rss_per_node_bytes": sum(r.rss_bytes for r in reports) // up if up else 0,
+            "groups": [
+                {
+                    "group": worker.number,
+                    "nodes": report.up,
+                    "degree": report.degree / max(report.up, 1),
+                    "degree_max": report.degree_max,
+                    "connections": report.connections / max(report.up, 1),
+                    "connections_max": report.connections_max,
+                    "messages": report.messages,
+                    "cpu_s": report.cpu_s,
+                    "rss_bytes": report.rss_bytes,
+                }
+                for worker in self.workers
+                if (report := worker.last) is not None
+            ],
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """What was measured, from the first event to the last delivery."""
+        now, tally, times = self.snapshot(), self.tally, self._times
+        (found, expected), spent = tally.delivered(self.down), self._total() - self._before
+        begun, over = times.get("publishing", time.monotonic()), times.get("over", time.monotonic())
+        seconds, nodes = max(over - begun, 1e-9), max(now["nodes"], 1)
+        delay = dict(zip(("p50", "p99", "max"), tally.delay_ms(0.5, 0.99, 1.0), strict=True))
+        return {
+            "system": self._open.system,
+            "nodes": now["nodes"],
+            "nodes_down": len(self.down),
+            "topics": self.workload.topic_count,
+            "subscriptions": self.workload.subscription_count,
+            "processes": len(self.workers),
+            "lost_processes": self.lost_groups,
+            "topics_connected": self.connected,
+            "start_s": times.get("up", over) - times["opened"],
+            "connect_s": times.get("ready", over) - times.get("up", over),
+            "events": tally.published,
+            "events_per_s": tally.published / max(times.get("published", over) - begun, 1e-9),
+            "without_path": tally.refused,
+            "expected": expected,
+            "delivered": found,
+            "hit_ratio": found / expected if expected else None,
+            "duplicates": tally.duplicates,
+            "damaged": spent.damaged,
+            "strays": tally.strays,
+            "recovered": spent.recovered,
+            "failures": spent.failures,
+            **{f"delay_ms_{name}": value for name, value in delay.items()},
+            **{name: now[name] for name in ("degree", "degree_max", "connections", "connections_max")},
+            "messages_per_s_per_node": spent.messages / seconds / nodes,
+            "bytes_per_s_per_node": spent.bytes / seconds / nodes,
+            "bytes_per_delivery": spent.bytes / found if found else None,
+            "cpu_s": spent.cpu_s,
+            "cpu_share_per_node": spent.cpu_s / seconds / nodes,
+            "rss_per_node_bytes": now["rss_per_node_bytes"],
+        }
+
+
+def are_connected(wanted: list[int], edges: Iterable[tuple[int, int]]) -> bool:
+    """Whether all of these are in one component."""
+    leader: dict[int, int] = {}
+
+    def find(node: int) -> int:
+        while (above := leader.setdefault(node, node)) != node:
+            leader[node] = leader[above]
+            node = above
+        return node
+
+    for one, other in edges:
+        leader[find(one)] = find(other)
+    return len({find(node) for node in wanted}) <= 1

@@ -1,0 +1,180 @@
+"""How a node is started: flags and `node.toml`, checked together, so that every mistake is told at once.
+
+listen = "127.0.0.1:7000"
+join = ["10.0.0.1:7000"]
+subscribe = ["weather/oslo"]
+system = "vitis"
+data_dir = "node-1"
+
+[settings]      # of NodeConfig
+peers = 100
+[parameters]    # of the system
+table_size = 20
+[retention]
+age_s = 86400
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from grapevine.model.config import Config, field_types
+from grapevine.model.errors import UsageError
+from grapevine.net.config import NodeConfig
+from grapevine.net.contacts import parse_endpoint, parse_endpoints
+from grapevine.net.control import UNIX
+from grapevine.net.event_file import Retention
+from grapevine.net.systems import LIVE_SYSTEMS
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
+_TABLES = ("settings", "parameters", "retention")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOptions:
+    """Everything about a node that runs as a process."""
+
+    listen: str = "127.0.0.1:0"
+    join: list[str] = field(default_factory=list)
+    subscribe: list[str] = field(default_factory=list)
+    system: str = "vitis"
+    network: str = "grapevine"
+    data_dir: str | None = None
+    announce: str | None = None
+    diary: str | None = None
+    control: str = "127.0.0.1:0"
+    control_file: str | None = None
+    log_level: str = "info"
+    settings: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    retention: dict[str, Any] = field(default_factory=dict)
+
+
+def read_options(file: Path | None, flags: Mapping[str, Any], sets: list[str]) -> NodeOptions:
+    """Options of a file, overruled by flags and by `key=value` texts; UsageError with all that is wrong."""
+    content, mistakes = _read(file)
+    known = {option.name for option in fields(NodeOptions)}
+    mistakes += [f"{file}: there is no {key}; there are {', '.join(sorted(known))}" for key in set(content) - known]
+    chosen = {key: value for key, value in content.items() if key in known and key not in _TABLES}
+    mistakes += [f"{file}: {text}" for key, value in chosen.items() if (text := _shape_mistake(key, value))]
+    if mistakes:
+        raise UsageError("; ".join(sorted(mistakes)))
+    chosen |= {key: value for key, value in flags.items() if value is not None}
+    options = NodeOptions(**chosen)
+    mistakes = _mistakes(options)
+    configs = configs_of(options.system)
+    tables: dict[str, dict[str, Any]] = {name: {} for name in _TABLES}
+    for name in _TABLES:
+        config, table = configs.get(name), content.get(name, {})
+        if not isinstance(table, dict):
+            mistakes.append(f"{file}: {name}: write it as a table, [{name}]")
+        elif config is not None:
+            tables[name], wrong = _checked(config, f"[{name}]", table)
+            mistakes += [f"{file}: {mistake}" for mistake in wrong]
+    mistakes += take_settings(configs, sets, tables)
+    for name, config in configs.items():
+        try:
+            config(**tables[name])
+        except UsageError as error:
+            mistakes.append(str(error))
+    if mistakes:
+        raise UsageError("; ".join(mistakes))
+    return replace(options, **tables)  # type: ignore[arg-type]  # the tables are three of its fields
+
+
+def configs_of(system: str) -> dict[str, type[Config]]:
+    """What can be set, by the table that it stands in."""
+    configs: dict[str, type[Config]] = {"settings": NodeConfig, "retention": Retention}
+    if system in LIVE_SYSTEMS:
+        configs["parameters"] = LIVE_SYSTEMS[system].config_type
+    return configs
+
+
+def take_settings(configs: Mapping[str, type[Config]], sets: list[str], tables: dict[str, dict[str, Any]]) -> list[str]:
+    """Sort `key=value` texts into the tables that have such a key; what is wrong with them."""
+    mistakes, unknown = [], []
+    owners = {key: (name, kind) for name, config in configs.items() for key, kind in field_types(config).items()}
+    for text in sets:
+        key, equals, value = text.partition("=")
+        if not equals:
+            mistakes.append(f"--set {text}: write it as key=value")
+        elif key not in owners:
+            unknown.append(key)
+        else:
+            name, kind = owners[key]
+            try:
+                tables[name][key] = _parse(kind, value)
+            except ValueError:
+                mistakes.append(f"--set {text}: {value!r} is no {kind.__name__}")
+    if unknown:
+        mistakes.append(f"--set {', '.join(unknown)}: there is no such setting; there are {', '.join(owners)}")
+    return mistakes
+
+
+def _read(file: Path | None) -> tuple[dict[str, Any], list[str]]:
+    if file is None:
+        return {}, []
+    try:
+        return tomllib.loads(file.read_text()), []
+    except OSError as error:
+        return {}, [f"{file}: cannot be read ({error.strerror})"]
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return {}, [f"{file}: is no TOML ({error})"]
+
+
+def _shape_mistake(key: str, value: Any) -> str | None:
+    if key in ("join", "subscribe"):
+        if isinstance(value, list) and all(isinstance(part, str) for part in value):
+            return None
+        return f'{key}={value!r}: write a list of texts, e.g. {key} = ["…"]'
+    return None if isinstance(value, str) else f'{key}={value!r}: write a text, e.g. {key} = "…"'
+
+
+def _mistakes(options: NodeOptions) -> list[str]:
+    mistakes = []
+    if options.system not in LIVE_SYSTEMS:
+        mistakes.append(f"system={options.system!r}: choose one of {', '.join(LIVE_SYSTEMS)}")
+    if options.log_level not in LOG_LEVELS:
+        mistakes.append(f"log_level={options.log_level!r}: choose one of {', '.join(LOG_LEVELS)}")
+    endpoints = [options.listen] + ([] if options.control.startswith(UNIX) else [options.control])
+    for check, texts in ((parse_endpoint, endpoints), (_parse_joined, options.join)):
+        for text in texts:
+            try:
+                check(text)
+            except UsageError as error:
+                mistakes.append(str(error))
+    if any(not topic for topic in options.subscribe):
+        mistakes.append("subscribe='': a topic needs a name")
+    return mistakes
+
+
+def _parse_joined(text: str) -> object:
+    return parse_endpoints([text])
+
+
+def _checked(config: type[Config], where: str, table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The values of a table that have the right type, and what is wrong with the others."""
+    types, found, mistakes = field_types(config), {}, []
+    for key, value in table.items():
+        kind = types.get(key)
+        if kind is None:
+            mistakes.append(f"{where} has no {key}; it has {', '.join(types)}")
+        elif type(value) is kind:
+            found[key] = value
+        elif kind is float and type(value) is int:
+            found[key] = float(value)
+        else:
+            mistakes.append(f"{where} {key}={value!r}: is no {kind.__name__}")
+    return found, mistakes
+
+
+def _parse(kind: type, text: str) -> Any:
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise ValueError
+        return text.lower() == "true"
+    return kind(text)

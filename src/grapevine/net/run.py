@@ -1,0 +1,112 @@
+"""A node as a process: until somebody stops it, then it leaves in good order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grapevine.net.control import CONTROL_FILE, Control
+from grapevine.net.event_file import Retention
+from grapevine.net.node import Node
+from grapevine.net.options import NodeOptions
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What others need to know of a node that runs."""
+
+    peer: str
+    endpoint: str
+    control_url: str
+    control_file: Path
+    topics: list[str]
+
+
+def run_node(options: NodeOptions, tell: Callable[[Started], None]) -> None:
+    """Run until SIGTERM or SIGINT; a second one ends it at once."""
+    asyncio.run(_until_stopped(options, tell))
+
+
+async def _until_stopped(options: NodeOptions, tell: Callable[[Started], None]) -> None:
+    stop_on_signals()
+    with contextlib.suppress(asyncio.CancelledError):
+        async with _running(options) as started:
+            tell(started)
+            _log.info("node %s listens on %s", started.peer, started.endpoint)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                _log.info("node %s leaves", started.peer)
+
+
+def stop_on_signals() -> None:
+    """Cancel this task on SIGTERM and SIGINT: whatever it has opened is then closed in good order."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+
+
+@contextlib.asynccontextmanager
+async def _running(options: NodeOptions) -> AsyncIterator[Started]:
+    async with contextlib.AsyncExitStack() as stack:
+        if options.control_file is not None:
+            file = Path(options.control_file)
+        else:
+            folder = options.data_dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="grapevine-control-"))
+            file = Path(folder) / CONTROL_FILE
+        control = Control(file)
+        stack.push_async_callback(control.close)  # after the node, so that it tells that the node is leaving
+        node = await stack.enter_async_context(
+            Node.open(
+                options.listen,
+                options.join,
+                system=options.system,
+                network=options.network,
+                data_dir=options.data_dir,
+                announce=options.announce,
+                diary=options.diary,
+                retention=Retention(**options.retention),
+                parameters=options.parameters,
+                **options.settings,
+            )
+        )
+        for topic in options.subscribe:
+            await node.subscribe_for_good(topic)
+        url = await control.serve(node, options.control)
+        host, port = node.endpoint
+        yield Started(str(node.id), f"{host}:{port}", url, file, node.subscriptions)
+
+
+class JsonFormatter(logging.Formatter):
+    """A log record as a line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def log_as_json(level: str) -> None:
+    """Everything from this level on goes to standard error, a line of JSON each."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.getLogger("asyncio").setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level.upper()]))
