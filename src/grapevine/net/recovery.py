@@ -26,7 +26,7 @@ from grapevine.net.messages import Digest, Gap, Holdings, Kept, Want
 from grapevine.net.store import Store
 from grapevine.systems.peer import Address
 
-_TOPICS = 2_000  # in one digest
+_TOPICS = 2_000  # compared at a time, and in one digest
 _STREAMS = 1_000  # in one message of holdings
 _EVENTS = 500  # in one answer
 _ANSWER_BYTES = 256 << 10
@@ -66,6 +66,7 @@ class Recovery:
         self._config, self._holder, self._ledger, self._store, self._links = config, holder, ledger, store, links
         self._take, self._random = take, random
         self._asked: dict[tuple[int, bytes], float] = {}  # streams that are being asked for
+        self._turn: list[int] = []  # topics that are still to be compared in this turn
         self._tasks: set[asyncio.Task[None]] = set()
 
     def compare(self) -> None:
@@ -73,14 +74,16 @@ class Recovery:
         now = self._links.loop.time()
         self._asked = {key: when for key, when in self._asked.items() if now - when < self._config.recover_every_s}
         by_partner: dict[Address, list[tuple[int, int]]] = {}
-        for topic in self._holder.carried():
+        if not self._turn:
+            self._turn = sorted(self._holder.carried())
+        for topic in self._turn[:_TOPICS]:
             if topic in self._ledger and (partners := self._connected(topic)):
                 partner = self._random.choice(partners)
                 by_partner.setdefault(partner, []).append((topic, self._ledger.digest(topic)))
                 self._ask_missing(topic, self._random.choice(partners), now - _WAIT_S)
+        del self._turn[:_TOPICS]
         for partner, topics in by_partner.items():
-            for at in range(0, len(topics), _TOPICS):
-                self._links.send(partner, Digest(tuple(topics[at : at + _TOPICS])))
+            self._links.send(partner, Digest(tuple(topics)))
 
     def _connected(self, topic: int) -> list[Address]:
         return [node for node in self._holder.partners(topic) if self._links.connection(node) is not None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
+from functools import cache
 from random import Random
 from typing import Any, ClassVar
 
@@ -13,11 +14,11 @@ from grapevine.model.identity import PeerId
 from grapevine.model.ids import ring_id
 from grapevine.net import messages as host_messages
 from grapevine.net.wire import messages_in
-from grapevine.systems.peer import Address, Effects, Peer
+from grapevine.systems.peer import Address, Effects, Peer, Send
 from grapevine.systems.rappel import Memory as RappelMemory
 from grapevine.systems.rappel import RappelConfig, RappelPeer
 from grapevine.systems.rappel import messages as rappel_messages
-from grapevine.systems.vitis_peers import VitisPeer, VitisPeerConfig
+from grapevine.systems.vitis_peers import Memory, VitisPeer, VitisPeerConfig
 from grapevine.systems.vitis_peers import messages as vitis_messages
 
 
@@ -28,6 +29,7 @@ class LiveSystem(ABC):
     config_type: ClassVar[type[Config]]
     messages: ClassVar[Any]  # all that may come over a connection
     needs_contacts: ClassVar[bool] = False  # before a peer can be made
+    live_values: ClassVar[dict[str, Any]] = {}  # of parameters that differ from those of simulations
 
     def __init__(self, config: Any, me: PeerId) -> None:
         self.config, self.me = config, me
@@ -49,8 +51,9 @@ class LiveSystem(ABC):
         effects: Effects = peer.subscribe(now, topic)
         return effects
 
-    def warm_up(self) -> None:
-        """Compile what peers call, before anybody waits for it."""
+    @classmethod
+    def warm_up(cls) -> None:
+        """Compile what peers call, before anybody waits for it; once in a process."""
         return
 
 
@@ -59,6 +62,7 @@ class LiveVitis(LiveSystem):
 
     name = "vitis"
     config_type = VitisPeerConfig
+    live_values: ClassVar[dict[str, Any]] = {"sample_rounds": 5}  # ours: a sample needs a connection to a stranger
     messages = messages_in(vitis_messages) | messages_in(host_messages)
 
     def peer(self, topics: Collection[int], contacts: Collection[Address], session: int) -> VitisPeer:
@@ -70,10 +74,28 @@ class LiveVitis(LiveSystem):
             topic_id=_itself,
             contacts=contacts,
             random=Random(f"{self.me} {session}"),
+            memory=Memory(session, tuple(topics)),  # versions of the profile go on where the last session ended
+            ring_id_of=_itself,
         )
 
-    def warm_up(self) -> None:
-        VitisPeer.warm_up(self.config)
+    @classmethod
+    @cache
+    def warm_up(cls) -> None:
+        """Two nodes meet, and take some turns."""
+        config = VitisPeerConfig()
+        peers = [
+            VitisPeer(me, config, ring_id=me, topics=[2**63], topic_id=_itself, contacts=[1 - me], random=Random(me))
+            for me in (0, 1)
+        ]
+        sent = [(me, effect) for me, peer in enumerate(peers) for effect in peer.start(0.0)]
+        for now in (1.0, 2.0, 3.0, 4.0):
+            answers = [
+                (effect.to, answer)
+                for me, effect in sent
+                if isinstance(effect, Send)
+                for answer in peers[effect.to].on_message(now, me, effect.message)
+            ]
+            sent = answers + [(me, made) for me, peer in enumerate(peers) for made in peer.on_timer(now, "turn")]
 
 
 class LiveRappel(LiveSystem):
@@ -133,7 +155,7 @@ def live_system(name: str, settings: Iterable[tuple[str, Any]], me: PeerId) -> L
     if kind is None:
         raise UsageError(f"system={name!r}: {', '.join(LIVE_SYSTEMS)} run live; choose one of these")
     try:
-        config = kind.config_type(**dict(settings))
+        config = kind.config_type(**(kind.live_values | dict(settings)))
     except TypeError as error:
         raise UsageError(f"{name}: {error}; `grapevine systems {name}` lists its parameters") from None
     return kind(config, me)
