@@ -38,7 +38,7 @@ class Node:
         for node, heard in self.heard.items():
             heard.keep(own)
             if self.shelf.version(node) != network[node].own.version:
-                self.shelf.put(node, network[node].own.version, network[node].own.array())
+                self.shelf.put(node, network[node].own.version, network[node].own.array(), first_hand=True)
         self.elections.meet(
             {node: Member(network[node].ring_id, self.shelf.places(node), self.heard[node]) for node in self.links}
         )

@@ -31,7 +31,7 @@ def inbox_of(version: int = 0, topics: Topics | None = None, most: int = 1_000) 
     """Somebody who has asked for the profile, of which it knows this version."""
     shelf = Shelf(most)
     if version:
-        shelf.put(ME, version, topics if topics is not None else array_of([]))
+        shelf.put(ME, version, topics if topics is not None else array_of([]), first_hand=True)
     inbox = Inbox(shelf, most)
     inbox.ask(0.0, ME, ME)
     return inbox
@@ -138,7 +138,7 @@ def test_a_change_of_what_is_not_known_so_makes_the_next_question_ask_for_all() 
 def test_all_profiles_together_are_bounded() -> None:
     shelf = Shelf(2)
     for node in range(40):
-        shelf.put(node, 1, array_of([1, 2]))
+        shelf.put(node, 1, array_of([1, 2]), first_hand=True)
     assert sum(shelf.version(node) for node in range(40)) == profiles._KEPT
     assert shelf.version(39) == 1
 
@@ -147,7 +147,7 @@ def test_all_profiles_together_are_bounded() -> None:
 def test_the_overlap_is_that_of_the_sets(mine: set[int], theirs: set[int]) -> None:
     shelf, own = Shelf(1_000), array_of(mine)
     shelf.measure_by(own)
-    shelf.put(8, 1, array_of(theirs))
+    shelf.put(8, 1, array_of(theirs), first_hand=True)
     assert shelf.overlap(8) == (len(mine & theirs), len(theirs))
     assert own[shelf.places(8)].tolist() == sorted(mine & theirs)
     assert all(shelf.wants(8, topic) == (topic in theirs) for topic in mine | theirs)
@@ -160,3 +160,16 @@ def test_subscriptions_are_bounded_in_one_clear_line() -> None:
         own.add(6)
     with pytest.raises(UsageError, match="topic -1: topics are numbers from 0 to"):
         own.add(-1)
+
+
+def test_what_others_told_of_a_neighbour_is_confirmed_or_replaced_by_its_own_word() -> None:
+    own = Interests([1, 2, 3], 4, 10)
+    for told, is_right in (([1, 2, 3], True), ([1, 2, 9], False)):
+        inbox = inbox_of()
+        inbox._shelf.put(ME, 4, array_of(told), first_hand=False)
+        assert not inbox._shelf.has(ME, 4)
+        (answer,) = own.told_to(ME, 4)
+        assert not answer.added, "no topics travel"
+        assert (inbox.take(ME, answer) is not None) == is_right
+        assert inbox._shelf.version(ME) == (4 if is_right else 0)
+        assert inbox.may_ask(ME)

@@ -112,7 +112,7 @@ def test_everybody_is_reached_although_a_tenth_of_all_messages_is_lost() -> None
         for node in net[at].neighbours(0.0):
             other = net.engine.peers[node]
             assert isinstance(other, VitisPeer)
-            there, known = net[at]._heard[node].of(net[at].interests.array()[net[at].shelf.places(node)])
+            there, known = net[at].agreement.heard_from(node).of(net[at].interests.array()[net[at].shelf.places(node)])
             told = {topic: (gateway, parent, hops) for topic, gateway, _, parent, hops, _ in known.tolist()}
             assert there.all()
             assert told == {topic: other.proposals[topic] for topic in net[at].topics & other.topics}
