@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 
@@ -126,7 +127,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None] | Non
     with Live(console=err, refresh_per_second=4, transient=True) as live:
 
         def draw(now: dict[str, Any]) -> None:
-            live.update(_moving(now, before or now))
+            live.update(Group(_line(now), _moving(now, before or now)))
             before.update(now)
 
         yield draw
@@ -143,7 +144,7 @@ def _line(now: dict[str, Any]) -> str:
 
 def _moving(now: dict[str, Any], before: dict[str, Any]) -> Table:
     seconds = max(now["time_s"] - before["time_s"], 1e-9)
-    made = table(_line(now), "group", "nodes", "degree", "max", "peers", "max", "messages/s", "CPU %", "MiB a node")
+    made = table("", "group", "nodes", "degree", "max", "peers", "max", "messages/s", "CPU %", "MiB a node")
     earlier = {row["group"]: row for row in before["groups"]}
 
     def add(name: str, row: dict[str, Any], was: dict[str, Any], rss: float) -> None:
@@ -162,7 +163,6 @@ def _moving(now: dict[str, Any], before: dict[str, Any]) -> Table:
     for row in now["groups"]:
         add(str(row["group"]), row, earlier.get(row["group"], row), row["rss_bytes"] / max(row["nodes"], 1))
     add("all", now, before, now["rss_per_node_bytes"])
-    made.add_section()
     made.caption = (
         f"{(now['published'] - before['published']) / seconds:,.0f} events/s, "
         f"{(now['delivered'] - before['delivered']) / seconds:,.0f} deliveries/s"
@@ -176,7 +176,9 @@ def _print_summary(summary: dict[str, Any], folder: Path | None) -> None:
         err.print("stopped before the network was up")
         return
     title = f"{summary['system']}: {summary['nodes']} nodes in {summary['processes']} processes"
-    made = table(f"{title}, {summary['topics']} topics, {summary['subscriptions']:,} subscriptions", "", "")
+    title += f", {summary['topics']} topics, {summary['subscriptions']:,} subscriptions"
+    out.print(f"[bold]{title}[/]", highlight=False)
+    made = table("", "", "")
     made.show_header = False
     for name, label in HEADLINE.items():
         value = summary[name]
