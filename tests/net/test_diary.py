@@ -48,8 +48,13 @@ def test_each_record_is_a_line_with_its_time_and_ids_in_hexadecimal(tmp_path: Pa
         {"what": "delivered", "time": 6, **event, "pulled": True},
         {"what": "links", "time": 7, "links": [[other, "friend"]], "neighbours": 2},
         {
-            **{"what": "traffic", "time": 8, "sent": {"Ask": 5}},
-            **{"messages_in": 1, "messages_out": 5, "bytes_in": 10, "bytes_out": 50},
+            "what": "traffic",
+            "time": 8,
+            "sent": {"Ask": 5},
+            "messages_in": 1,
+            "messages_out": 5,
+            "bytes_in": 10,
+            "bytes_out": 50,
         },
         {"what": "end", "time": 9},
     ]
