@@ -82,11 +82,14 @@ def first_senders(copies: DataFrame, handed: DataFrame) -> DataFrame:
 def hops_of(senders: DataFrame, events: DataFrame) -> DataFrame:
     """(event, node, hops): first copies followed back to the publisher."""
     ways = senders.join(events.select("event", "publisher"), "event")
-    return ways.groupBy(F.pmod("event", F.lit(_GROUPS))).applyInArrow(_follow, _HOPS)
+    return ways.groupBy(F.pmod("event", F.lit(_GROUPS))).applyInArrow(follow, _HOPS)
 
 
-def _follow(rows: pa.Table) -> pa.Table:
-    """Where a way is lost, because somebody keeps no diary, or leads in a circle, the known part of it counts."""
+def follow(rows: pa.Table) -> pa.Table:
+    """Hops of some events' ways.
+
+    Where a way is lost, because somebody keeps no diary, or leads in a circle, the known part of it counts.
+    """
     event, node, sender, publisher = (rows[name].to_pylist() for name in ("event", "node", "sender", "publisher"))
     came_from = {(e, n): s for e, n, s in zip(event, node, sender, strict=True)}
     hops = dict.fromkeys(zip(event, publisher, strict=True), 0)
