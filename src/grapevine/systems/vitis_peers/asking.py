@@ -1,8 +1,8 @@
 """Who is asked for which profile, and who gets which answer: a profile may be megabytes, so neither may become a storm.
 
 A neighbour is asked itself, and answers with what has changed: if that is nothing, it confirms what others told of it.
-A stranger's profile is asked of whoever told of it, since that costs no new connection; of the stranger itself when that
-was in vain.
+A stranger's profile is asked of whoever told of it, since that costs no new connection; of the stranger itself when
+that was in vain.
 """
 
 from __future__ import annotations
