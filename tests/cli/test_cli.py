@@ -51,6 +51,8 @@ def test_help_teaches_formats_models_and_sections() -> None:
         (["workload", "generate", "vitis-high", "--conf", "x", "--out", "w"], 2, "spark.KEY=VALUE"),
         (["workload", "profile", "taken"], 2, "not a complete workload"),
         (["workload", "sample", "bfs", "taken", "--out", "w"], 2, "not a complete workload"),
+        (["collect", "nowhere", "--out", "w"], 2, "nowhere: no such folder"),
+        (["collect", "taken", "--out", "w"], 2, "taken: holds no diaries (*.jsonl)"),
         (["workload", "generate", "--out", "w"], 2, ""),
         (["nonsense"], 2, "No such command"),
     ],

@@ -7,7 +7,19 @@ from typing import Annotated
 import typer
 
 from grapevine import __version__
-from grapevine.cli import cluster, demo, doctor, experiment, live, measure, report, reproduce, simulate, workload
+from grapevine.cli import (
+    cluster,
+    collect,
+    demo,
+    doctor,
+    experiment,
+    live,
+    measure,
+    report,
+    reproduce,
+    simulate,
+    workload,
+)
 from grapevine.cli.console import one_line_errors, stop_on_signals
 
 app = typer.Typer(
@@ -23,6 +35,7 @@ app.add_typer(workload.app, name="workload")
 simulate.add_to(app)
 app.command()(experiment.run)
 app.command()(reproduce.reproduce)
+app.command()(collect.collect)
 app.command()(measure.measure)
 app.command()(report.report)
 app.command()(live.node)

@@ -196,7 +196,12 @@ EVENTS = Table(
         Column("topic", _int, "topic"),
         Column("publisher", _int, "node that published it"),
         Column("rate", _real, "publication rate of the topic: the event's weight in means"),
-        Column("subscribers", _long, "online subscribers that count (there for the grace time), publisher excluded"),
+        Column(
+            "subscribers",
+            _long,
+            "online subscribers that count (there for the grace time), publisher excluded; of a live run also those "
+            "that were away and came back",
+        ),
         Column("reached", _long, "of these, how many received it"),
         Column("wanted", _long, "first notifications to interested nodes"),
         Column("duplicate", _long, "further notifications to interested nodes"),
@@ -243,7 +248,7 @@ TOPIC_OVERLAY = Table(
 ROUNDS = Table(
     "rounds",
     "The run as it went: one row per measured round. Delivery is measured on a sample of topics. A timed "
-    "run has a round per second.",
+    "run, virtual or live, has a round per second and measures all topics.",
     (
         Column("round", _int, "round"),
         Column("online", _long, "nodes that are there"),
@@ -311,7 +316,12 @@ DELIVERIES = Table(
         Column("delay_ms", _real, "from publication to delivery"),
         Column("hops", _int, "nodes that passed it on, the publisher included"),
         Column("pulled", pa.bool_(), "asked for, because it had been missed"),
-        Column("direct_ms", _real, "what a message from publisher to node would have taken then"),
+        Column(
+            "direct_ms",
+            _real,
+            "what a message from publisher to node would have taken then; empty: a live run, nobody knows",
+            True,
+        ),
         Column("coordinate_ms", _real, "distance of the two in network coordinates; empty: the system has none", True),
         Column("path_ms", _real, "the same along the way that the event took", True),
         Column("observer", pa.bool_(), "one of the nodes that never leave"),
@@ -468,7 +478,7 @@ EXPERIMENT_TABLES = (RUNS, METRICS, SERIES, DISTRIBUTIONS, PROGRESS)
 ALL_TABLES = {
     "Workload (`grapevine workload ingest | sample | generate`)": WORKLOAD_TABLES,
     "Profile (`grapevine workload profile`)": PROFILE_TABLES,
-    "Simulation (`grapevine simulate`)": SIMULATION_TABLES,
+    "Simulation (`grapevine simulate`), or a live run (`grapevine collect`)": SIMULATION_TABLES,
     "Experiment (`grapevine run`)": EXPERIMENT_TABLES,
     "Graphs (`grapevine measure`)": (TOPIC_GRAPHS,),
 }

@@ -282,11 +282,20 @@ class Node:
         """Refuse events of a topic for which this is False: they are neither delivered, nor kept, nor passed on."""
         self._validators.setdefault(self._system.topic(topic), []).append(validator)
 
+    async def join(self, endpoint: str) -> None:
+        """Begin with another node, as with one of `bootstrap`; PeerError if it cannot be reached."""
+        ((host, port),) = parse_endpoints([endpoint])
+        self._bootstrap.append((host, port))
+        self._meet((await self.links.call(host, port)).address)
+
+    def partners_of(self, topic: str) -> int:
+        """How many others exchange the topic's events with this node."""
+        return len(self.partners(self._system.topic(topic)))
+
     async def ready(self, topic: str, *, peers: int = 1, timeout: float = 10.0) -> None:
         """Wait until so many others exchange the topic's events with this node; TimeoutError if they do not."""
-        number = self._system.topic(topic)
         async with asyncio.timeout(timeout):
-            while len(self.partners(number)) < peers:
+            while self.partners_of(topic) < peers:
                 await asyncio.sleep(_TICK_S)
 
     async def drain(self, timeout: float = 10.0) -> None:

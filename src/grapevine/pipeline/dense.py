@@ -18,13 +18,16 @@ def numbers_as_names(stage: Stage, count: int) -> DataFrame:
     return numbers.select(F.col("id").cast("int").alias("node"), F.col("id").cast("string").alias("name"))
 
 
-def number_names(stage: Stage, names: DataFrame, column: str, scratch: Path, label: str) -> DataFrame:
-    """(column, name) for the distinct `name`s.
+def number_names(
+    stage: Stage, names: DataFrame, column: str, scratch: Path, label: str, *, natural: bool = True
+) -> DataFrame:
+    """(column, name) for the distinct `name`s; as plain texts when they are not to be in natural order.
 
     The sorted names are stored once with their partition and row; a partition's first number is the count of the
     names in the partitions before it. Storing keeps the second read from sorting, or splitting, differently.
     """
-    order = F.col("name").try_cast("bigint").asc_nulls_last(), F.col("name").asc()
+    by_value = (F.col("name").try_cast("bigint").asc_nulls_last(),) if natural else ()
+    order = *by_value, F.col("name").asc()
     with stage.step(label):
         names.select("name").distinct().orderBy(*order).select(
             "name", F.spark_partition_id().alias("part"), F.monotonically_increasing_id().alias("row")

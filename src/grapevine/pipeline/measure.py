@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,12 @@ from pyspark.sql import functions as F
 from scipy.stats import t as student
 
 from grapevine import __version__
-from grapevine.experiment.description import Experiment
-from grapevine.experiment.plan import RunPlan
 from grapevine.model import tables
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table, write_table
 from grapevine.pipeline.frames import long_form
 from grapevine.pipeline.measure_timed import delivery_metrics, peer_metrics, place_metrics
 from grapevine.pipeline.stage import Stage, spark_schema
-from grapevine.systems import PEER_SYSTEMS
 
 _GROUP = "system", "workload", "parameters"
 _FROM_MANIFEST = (  # what no table holds
@@ -52,13 +50,27 @@ _FEW_OF_ALL = 0.05  # OMen §6.4 counts nodes that know fewer than this share of
 _CROWD_ROUNDS = 20  # twice the time after which a newcomer counts (Vitis §IV-E)
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a measurement needs to know of a run, simulated or live."""
+
+    run_id: str  # its tables lie in `simulations/run_id=…`
+    system: str
+    workload: str
+    parameters: str  # what the grid set, as JSON with sorted keys
+    seed: int
+    moving: bool  # whether its course is worth a table of its own
+
+
 def measure(
     stage: Stage,
-    experiment: Experiment,
-    runs: list[RunPlan],
+    runs: list[Run],
     failed: dict[str, str],
     out: Path,
     *,
+    made_by: str,
+    config: dict[str, Any],
+    inputs: list[str],
     counts: dict[str, Any] | None = None,
 ) -> Manifest:
     """Write the tables over all finished runs, and the manifest last."""
@@ -66,19 +78,19 @@ def measure(
         shutil.rmtree(out / table.name, ignore_errors=True)
     (out / "manifest.json").unlink(missing_ok=True)
     done = [run for run in runs if run.run_id not in failed]
-    summaries = {run.run_id: read_manifest(_simulation(out, run), "simulation").counts for run in done}
-    rows = {tables.RUNS.name: write_table(_runs(runs, failed, summaries), out, tables.RUNS)}
+    manifests = {run.run_id: read_manifest(_simulation(out, run), "simulation") for run in done}
+    rows = {tables.RUNS.name: write_table(_runs(runs, failed, manifests), out, tables.RUNS)}
     if done:
-        rows |= _measure_finished(stage, done, summaries, out)
+        rows |= _measure_finished(stage, done, manifests, out)
     else:
         for table in tables.EXPERIMENT_TABLES[1:]:
             rows[table.name] = write_table(table.schema.empty_table(), out, table)
     manifest = Manifest(
         kind="experiment",
-        stage=f"run {experiment.name}",
+        stage=made_by,
         version=__version__,
-        config=experiment.as_dict(),
-        inputs=sorted({run.workload.key for run in runs}),
+        config=config,
+        inputs=inputs,
         tables=rows,
         counts={"runs": len(runs), "failed": len(failed), **(counts or {})},
     )
@@ -86,16 +98,17 @@ def measure(
     return manifest
 
 
-def _simulation(out: Path, run: RunPlan) -> Path:
+def _simulation(out: Path, run: Run) -> Path:
     return out / "simulations" / f"run_id={run.run_id}"
 
 
-def _runs(runs: list[RunPlan], failed: dict[str, str], summaries: dict[str, dict[str, Any]]) -> pa.Table:
+def _runs(runs: list[Run], failed: dict[str, str], manifests: dict[str, Manifest]) -> pa.Table:
+    summaries = {run_id: manifest.counts for run_id, manifest in manifests.items()}
     rows = [
         {
             "run_id": run.run_id,
             "system": run.system,
-            "workload": run.workload.name,
+            "workload": run.workload,
             "parameters": run.parameters,
             "seed": run.seed,
             "status": "failed" if run.run_id in failed else "done",
@@ -108,19 +121,17 @@ def _runs(runs: list[RunPlan], failed: dict[str, str], summaries: dict[str, dict
     return pa.Table.from_pylist(rows, schema=tables.RUNS.schema)
 
 
-def _measure_finished(
-    stage: Stage, done: list[RunPlan], summaries: dict[str, dict[str, Any]], out: Path
-) -> dict[str, int]:
+def _measure_finished(stage: Stage, done: list[Run], manifests: dict[str, Manifest], out: Path) -> dict[str, int]:
     spark = stage.spark
-    described = [(run.run_id, run.system, run.workload.name, run.parameters) for run in done]
+    described = [(run.run_id, run.system, run.workload, run.parameters) for run in done]
     runs = F.broadcast(spark.createDataFrame(described, ["run_id", *_GROUP]))
     events, nodes = _all(stage, out, done, tables.EVENTS), _all(stage, out, done, tables.NODE_LOAD)
     topics, rounds = _all(stage, out, done, tables.TOPIC_OVERLAY), _all(stage, out, done, tables.ROUNDS)
     stored = [
-        (run_id, name, float(summary[name]))
-        for run_id, summary in summaries.items()
+        (run_id, name, float(manifest.counts[name]))
+        for run_id, manifest in manifests.items()
         for name in _FROM_MANIFEST
-        if summary.get(name) is not None
+        if manifest.counts.get(name) is not None
     ]
     messages = _all(stage, out, done, tables.MESSAGES)
     metrics = (
@@ -131,7 +142,7 @@ def _measure_finished(
         .union(message_metrics(messages, rounds))
         .union(repair_metrics(_all(stage, out, done, tables.REPAIRS)))
     )
-    timed = [run for run in done if run.system in PEER_SYSTEMS]
+    timed = [run for run in done if manifests[run.run_id].tables.get(tables.PEERS.name)]
     if timed:
         metrics = (
             metrics.union(delivery_metrics(_all(stage, out, timed, tables.DELIVERIES)))
@@ -146,14 +157,14 @@ def _measure_finished(
     rows[tables.SERIES.name] = stage.write(series.coalesce(1), out, tables.SERIES, "series over seeds")
     spread = distributions(nodes.join(runs, "run_id"))
     rows[tables.DISTRIBUTIONS.name] = stage.write(spread.coalesce(1), out, tables.DISTRIBUTIONS, "distributions")
-    moving = {run.run_id for run in done if run.churn}
+    moving = {run.run_id for run in done if run.moving}
     going = rounds.where(F.col("run_id").isin(sorted(moving))) if moving else rounds.limit(0)
     course = over_seeds(progress_rows(going).join(runs, "run_id"), *_GROUP, "round", "metric")
     rows[tables.PROGRESS.name] = stage.write(course.coalesce(1), out, tables.PROGRESS, "progress")
     return rows
 
 
-def _all(stage: Stage, out: Path, done: list[RunPlan], table: tables.Table) -> DataFrame:
+def _all(stage: Stage, out: Path, done: list[Run], table: tables.Table) -> DataFrame:
     """One table of all runs, with the run's id from the folder's name."""
     root = out / "simulations"
     schema = spark_schema(table).add("run_id", "string")

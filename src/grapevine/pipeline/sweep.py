@@ -31,7 +31,7 @@ from grapevine.model.workload import Workload, load_churn, load_latency
 from grapevine.pipeline.formats import FORMATS
 from grapevine.pipeline.generate import generate
 from grapevine.pipeline.ingest import ingest
-from grapevine.pipeline.measure import measure
+from grapevine.pipeline.measure import Run, measure
 from grapevine.pipeline.sample import BfsSample, SubscriberSample, sample
 from grapevine.pipeline.stage import Stage
 from grapevine.sim.churn import Schedule, flash_crowd, from_sessions, mass_failure, share_at
@@ -75,7 +75,16 @@ def sweep(
         return None
     _remove_stale(out, runs)
     failed = {run.run_id: _failure(out, run) for run in runs if not _is_done(out, run)}
-    return measure(stage, experiment, runs, failed, out, counts={"made": len(missing), "made_in_s": spent})
+    return measure(
+        stage,
+        [Run(r.run_id, r.system, r.workload.name, r.parameters, r.seed, bool(r.churn)) for r in runs],
+        failed,
+        out,
+        made_by=f"run {experiment.name}",
+        config=experiment.as_dict(),
+        inputs=sorted({run.workload.key for run in runs}),
+        counts={"made": len(missing), "made_in_s": spent},
+    )
 
 
 def _open(out: Path, experiment: Experiment, *, resume: bool, force: bool) -> None:

@@ -25,7 +25,11 @@ def topic_graphs(stage: Stage, simulation: Path, workload: Path) -> DataFrame:
     read_manifest(workload, "workload")
     online = stage.read(simulation, tables.NODE_LOAD).where("online").select("node")
     links = stage.read(simulation, tables.LINKS).select("source", "target")
-    wants = stage.read(workload, tables.SUBSCRIPTIONS).join(online, "node")
+    return graphs_of(stage.read(workload, tables.SUBSCRIPTIONS).join(online, "node"), links)
+
+
+def graphs_of(wants: DataFrame, links: DataFrame) -> DataFrame:
+    """The same from (node, topic) of those who are online, and the links (source, target) of all."""
     both = links.union(links.select(F.col("target"), F.col("source"))).distinct()
     sources = wants.select("topic", F.col("node").alias("source"))
     targets = wants.select("topic", F.col("node").alias("target"))

@@ -65,7 +65,17 @@ def final_tables(run: PeerRun, rows: list[dict[str, Any]]) -> dict[str, pa.Table
 
 
 def summarise(run: PeerRun, found: dict[str, pa.Table]) -> dict[str, float | None]:
-    """Headline numbers."""
+    """Headline numbers of a run."""
+    return headlines(found) | {
+        "messages": float(sum(run.engine.counts.values())),
+        "best_friends_cover": share_covered(run.workload, run.clock.best_friends) if run.clock.best_friends else None,
+        **{f"false_positives_{feeds}": _false_positives(run, feeds) for feeds in (50, 100, 200)},
+        **dict.fromkeys(("gateways_per_topic", "ring", "lookup_hops", "utility")),
+    }
+
+
+def headlines(found: dict[str, pa.Table]) -> dict[str, float | None]:
+    """What the tables alone tell: also those of a live run."""
     events = {name: found["events"][name].to_numpy() for name in tables.EVENTS.column_names}
     nodes, peers, topics = found["node_load"], found["peers"], found["topic_overlay"]
     degree = nodes["degree"].to_numpy()[nodes["online"].to_numpy()]
@@ -85,10 +95,6 @@ def summarise(run: PeerRun, found: dict[str, pa.Table]) -> dict[str, float | Non
         "degree_max": float(degree.max(initial=0)),
         "clusters_per_topic": float(clusters.mean()) if len(clusters) else None,
         "connected_topics": float((clusters == 1).mean()) if len(clusters) else None,
-        "messages": float(sum(run.engine.counts.values())),
-        "best_friends_cover": share_covered(run.workload, run.clock.best_friends) if run.clock.best_friends else None,
-        **{f"false_positives_{feeds}": _false_positives(run, feeds) for feeds in (50, 100, 200)},
-        **dict.fromkeys(("gateways_per_topic", "ring", "lookup_hops", "utility")),
     }
 
 

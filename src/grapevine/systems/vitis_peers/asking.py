@@ -1,7 +1,8 @@
 """Who is asked for which profile, and who gets which answer: a profile may be megabytes, so neither may become a storm.
 
-A neighbour is asked itself, and answers with what has changed. A stranger's profile is asked of whoever told of it,
-since that costs no new connection; of the stranger itself when that was in vain.
+A neighbour is asked itself, and answers with what has changed: if that is nothing, it confirms what others told of it.
+A stranger's profile is asked of whoever told of it, since that costs no new connection; of the stranger itself when
+that was in vain.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Asking:
         """Neighbours whose profile is another now, then the freshest strangers whose profile is newer, some a turn."""
         known, version = self._book.known, self._shelf.version
         for node in sorted(neighbours & known.keys()):
-            if known[node].version != version(node) and self._is_worth_it(node):
+            if not self._shelf.has(node, known[node].version) and self._is_worth_it(node):
                 yield node
         count = topics = 0
         for node in by_freshness(self._book.heard, len(known)):
@@ -93,7 +94,7 @@ class Asking:
         """A part of a profile came; what it completes."""
         update = self.inbox.take(sender, message)
         if update is not None:
-            self._shelf.put(update.node, update.version, update.topics)
+            self._shelf.put(update.node, update.version, update.topics, first_hand=sender == update.node)
             if sender == update.node:
                 self._book.note_version(sender, update.version)
         return update

@@ -22,9 +22,10 @@ from grapevine.systems.peer import (
     Send,
     SetTimer,
 )
+from grapevine.systems.vitis_peers.agreement import Agreement
 from grapevine.systems.vitis_peers.asking import Asking
 from grapevine.systems.vitis_peers.config import VitisPeerConfig
-from grapevine.systems.vitis_peers.elections import Elections, Member
+from grapevine.systems.vitis_peers.elections import Elections
 from grapevine.systems.vitis_peers.interests import Interests, check_topic
 from grapevine.systems.vitis_peers.messages import (
     TOPICS_A_PART,
@@ -44,12 +45,11 @@ from grapevine.systems.vitis_peers.messages import (
 )
 from grapevine.systems.vitis_peers.overlay import Overlay
 from grapevine.systems.vitis_peers.profiles import Shelf
-from grapevine.systems.vitis_peers.proposals import Heard, Tellings
 from grapevine.systems.vitis_peers.relays import Relays
 from grapevine.systems.vitis_peers.window import Windows
 
 _CONTACTS = 20  # that are remembered
-_NOTHING: Topics = np.empty(0, np.uint64)
+_MOST_ROUTES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class VitisPeer(Peer):
         self.overlay = Overlay(self._about(0.0), config, random, self.shelf.overlap, ring_id_of)
         self._asking = Asking(self.overlay.book, self.shelf, self.interests, config)
         self.elections = Elections(me, ring_id, config.gateway_reach)
-        self._heard: dict[Address, Heard] = {}  # what neighbours propose
-        self._tellings = Tellings(random.getrandbits(53))
+        session = random.getrandbits(53)
+        self.agreement = Agreement(self.elections, self.interests, self.shelf, self._keys, session)
         self.relays = Relays(self._keys, config.most_relays)
         self._routes: dict[int, list[Address]] = {}  # `carriers` of topics, until something changes
         self._linked: set[Address] = set()
@@ -260,15 +260,19 @@ class VitisPeer(Peer):
         overlay.forget_silent(now)
         self.relays.expire(now)
         overlay.select(now)
-        self._forget_profiles(now)
+        self._asking.forget_unknown(now)
+        self.shelf.keep_places(overlay.neighbours())
         if not overlay.book.known:
             self._call_contacts()  # nobody answered: a contact may be there again
         if self._turns % config.sample_rounds == 0 and (partner := overlay.sample_partner()) is not None:
             self._send(partner, Sample(overlay.sample(now), answer=False))
         if (partner := overlay.exchange_partner(self._turns)) is not None:
             self._send(partner, Exchange(overlay.view(now), answer=False))
-        self._elect()
-        self._send_heartbeats()
+        known = overlay.book.known
+        self.agreement.elect({node: known[node].ring_id for node in overlay.neighbours()})
+        for node in overlay.neighbours():
+            for heartbeat in self.agreement.heartbeats(node, overlay.book.me, node in self.table):
+                self._send(node, heartbeat)
         if self._turns % config.relay_rounds == 0:
             mine = self.elections.gateway_of()  # Algorithm 5, lines 20-22
             self._extend(now, self.elections.topics[mine], self.elections.keys[mine])
@@ -276,13 +280,6 @@ class VitisPeer(Peer):
             self._send(node, question)
         self._announce_links()
         self._out.append(SetTimer("turn", config.round_s * self._random.uniform(0.9, 1.1)))
-
-    def _forget_profiles(self, now: float) -> None:
-        neighbours = set(self.overlay.neighbours())
-        self._asking.forget_unknown(now)
-        self.shelf.keep_places(neighbours)
-        self._tellings.keep(neighbours)
-        self._heard = {node: heard for node, heard in self._heard.items() if node in neighbours}
 
     def _announce_links(self) -> None:
         linked = set(self.overlay.neighbours())
@@ -309,7 +306,7 @@ class VitisPeer(Peer):
     def _on_profile(self, now: float, sender: Address, message: Profile) -> None:
         update = self._asking.take(sender, message)
         if update is not None:
-            self._tellings.repeat(update.node, update.added)
+            self.agreement.tell_again(update.node, update.added)
 
     def _on_goodbye(self, now: float, sender: Address, message: Goodbye) -> None:
         self._forget(now, sender)
@@ -318,37 +315,8 @@ class VitisPeer(Peer):
         self.overlay.forget(now, node)
         self.shelf.forget(node)
         self.relays.drop(node)
-        self._heard.pop(node, None)
+        self.agreement.forget(node)
         self._routes.clear()
-
-    # Heartbeats and elections
-
-    def _elect(self) -> None:
-        """Algorithm 5, from what neighbours who share the topics proposed last."""
-        own, elections = self.interests.array(), self.elections
-        if own is not elections.topics:
-            elections.want(own, self._keys(own))
-            for heard in self._heard.values():
-                heard.keep(own)
-        known, members = self.overlay.book.known, {}
-        for node in self.overlay.neighbours():
-            heard = self._heard.get(node) or self._heard.setdefault(node, Heard())
-            members[node] = Member(known[node].ring_id, self.shelf.places(node), heard)
-        elections.meet(members)
-        elections.elect()
-
-    def _send_heartbeats(self) -> None:
-        """Algorithm 6, with what each does not know yet of the proposals."""
-        interests, elections, tellings = self.interests, self.elections, self._tellings
-        for node in self.overlay.neighbours():
-            stamp, version, again = tellings.progress(node)
-            news = elections.news(self.shelf.places(node), stamp, again)
-            changes = interests.changes_since(version)
-            withdrawn = self.shelf.shared(node, changes[1]) if changes else _NOTHING
-            link, repeat = node in self.table, self._heard[node].must_repeat()
-            for told in tellings.tell(node, news, withdrawn, elections.stamp, interests.version):
-                me = self.overlay.book.me
-                self._send(node, Heartbeat(me, link, repeat, tellings.session, *told))
 
     def _on_heartbeat(self, now: float, sender: Address, message: Heartbeat) -> None:
         if message.me.node != sender or not message.me.is_sound():
@@ -356,10 +324,7 @@ class VitisPeer(Peer):
         self.overlay.learn(now, sender, (message.me,))
         self.overlay.link(now, sender, message.link)
         if sender in self.overlay.reverse or sender in self.table:
-            heard = self._heard.get(sender) or self._heard.setdefault(sender, Heard())
-            self.elections.mark(heard.take(message, self.interests))
-            if message.repeat:
-                self._tellings.repeat(sender)
+            self.agreement.hear(sender, message)
 
     # Relay paths
 
@@ -384,6 +349,8 @@ class VitisPeer(Peer):
     def carriers(self, now: float, topic: int) -> list[Address]:
         """With whom events of the topic are exchanged: neighbours who want it, if this node does, and relay paths."""
         if topic not in self._routes:
+            if len(self._routes) >= _MOST_ROUTES:
+                self._routes.clear()
             wanting = []
             if topic in self.topics:
                 wanting = [node for node in self.overlay.neighbours() if self.shelf.wants(node, topic)]

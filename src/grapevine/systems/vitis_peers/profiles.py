@@ -6,7 +6,7 @@ only from whom it was asked, and only when its parts make the set that they anno
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ class Known(NamedTuple):
 
     version: int
     topics: Topics
+    first_hand: bool  # the node itself told, or confirmed it
 
 
 class Shelf:
@@ -47,10 +48,15 @@ class Shelf:
         known = self._known.get(node)
         return known.version if known else 0
 
-    def put(self, node: Address, version: int, topics: Topics) -> None:
+    def has(self, node: Address, version: int) -> bool:
+        """Whether this version is known, from the node itself: others may have told anything."""
+        known = self._known.get(node)
+        return known is not None and known.version == version and known.first_hand
+
+    def put(self, node: Address, version: int, topics: Topics, *, first_hand: bool) -> None:
         """It has these topics. When there are too many in all, what came first is forgotten."""
         self.forget(node)
-        self._known[node] = Known(version, topics)
+        self._known[node] = Known(version, topics, first_hand)
         self._size += len(topics)
         while self._size > self._most:
             self.forget(next(iter(self._known)))
@@ -91,9 +97,9 @@ class Shelf:
             self._places[node] = common_places(self._own, known.topics if known else np.empty(0, np.uint64))
         return self._places[node]
 
-    def keep_places(self, of: set[Address]) -> None:
+    def keep_places(self, of: Iterable[Address]) -> None:
         """Of others than these nobody asks for them."""
-        self._places = {node: places for node, places in self._places.items() if node in of}
+        self._places = {node: self._places[node] for node in of if node in self._places}
 
     def shared(self, node: Address, topics: Topics) -> Topics:
         """Those of the topics that the node has."""
@@ -169,7 +175,7 @@ class Inbox:
         if message.version < self._shelf.version(message.node) and sender != message.node:
             return None
         update = self._change(message) if message.base else self._collect(asked, message)
-        if update is not None:
+        if update is not None or message.base:  # a change that does not fit is an answer, too: ask again
             asked.of, asked.like, asked.came, asked.times = None, None, {}, 0
         return update
 

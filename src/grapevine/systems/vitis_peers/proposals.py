@@ -6,6 +6,7 @@ matter. Numbers that are missing at the next turn make the receiver ask for ever
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import NamedTuple
 
 import numpy as np
@@ -152,7 +153,7 @@ class Tellings:
         else:
             telling.again = np.union1d(telling.again, topics)
 
-    def keep(self, neighbours: set[Address]) -> None:
+    def keep(self, neighbours: Container[Address]) -> None:
         """Others are told nothing any more."""
         self._tellings = {node: telling for node, telling in self._tellings.items() if node in neighbours}
 

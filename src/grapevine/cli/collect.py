@@ -1,0 +1,51 @@
+"""`grapevine collect`: the diaries of a live network as an experiment of one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from grapevine.cli.console import ForceOption, JsonOption, MasterOption, OutOption, out, print_json, shown, table
+from grapevine.pipeline.collect import collect as collect_diaries
+from grapevine.pipeline.measure import series_rows
+from grapevine.pipeline.session import SparkSettings
+from grapevine.pipeline.stage import Stage
+
+_COUNTS = {"nodes": "nodes", "events": "events", "rejected": "rejected lines"}
+_MEASURES = {
+    "hit_ratio": "hit ratio",
+    "overhead": "overhead",
+    "hops": "hops, mean",
+    "delay_ms_p50": "delay, median, ms",
+    "delay_ms_p99": "delay, p99, ms",
+    "degree": "degree, mean",
+}
+_PERCENT = {"hit_ratio", "overhead"}
+
+
+def collect(
+    diaries: Annotated[Path, typer.Argument(metavar="DIARIES", help="The folder in which nodes keep their diaries.")],
+    out_: OutOption,
+    force: ForceOption = False,
+    json: JsonOption = False,
+    master: MasterOption = None,
+) -> None:
+    """Measure a live network from the diaries of its nodes: the tables of a simulation, for `measure` and `report`."""
+    stage = Stage(SparkSettings.gather(master=master), quiet=json)
+    counts = collect_diaries(stage, diaries, out_, force=force).counts
+    measured = {row["metric"]: row["mean"] for row in series_rows(out_)}
+    if json:
+        print_json({"folder": str(out_), **counts, **{name: measured.get(name) for name in _MEASURES}})
+        return
+    made = table(escape(str(out_)), "", "")
+    made.show_header = False
+    for name, label in _COUNTS.items():
+        made.add_row(label, shown(counts[name]))
+    for name, label in _MEASURES.items():
+        value = measured.get(name)
+        made.add_row(label, f"{value:.2%}" if name in _PERCENT and value is not None else shown(value))
+    out.print(made)
+    out.print(f"\nTables: [bold]{escape(str(out_))}[/]    Next: grapevine report {escape(str(out_))}")

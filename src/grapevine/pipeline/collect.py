@@ -1,0 +1,258 @@
+"""Collect: the diaries of a live network become a workload and the tables of a run, measured like an experiment.
+
+    OUT/workload                      who was there, and who wanted what at the end; lines that were rejected
+    OUT/simulations/run_id=live       the tables of the run
+    OUT/runs, metrics, series, …      the tables of an experiment of one run, and manifest.json last
+
+Delays are differences of two nodes' clocks: exact on one machine, and elsewhere as good as the clocks agree.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from grapevine import __version__
+from grapevine.model import tables
+from grapevine.model.folder import new_folder
+from grapevine.model.manifest import Manifest
+from grapevine.model.store import read_table, write_table
+from grapevine.pipeline import live_events, live_nodes
+from grapevine.pipeline.dense import number_names
+from grapevine.pipeline.diaries import Diaries, find_diaries, read_diaries, system_and_config
+from grapevine.pipeline.live_course import Course, messages_table, rounds_table
+from grapevine.pipeline.live_drawing import draw, drawn_topic
+from grapevine.pipeline.measure import Run, measure
+from grapevine.pipeline.stage import Stage
+from grapevine.pipeline.topic_graphs import graphs_of
+from grapevine.sim.peer_tables import headlines
+
+RUN = "live"
+_PLOTS: list[dict[str, Any]] = [
+    {"title": "Hit ratio", "kind": "progress", "y": "hit_ratio", "y_label": "subscribers reached", "percent": True},
+    {"title": "Delay", "kind": "progress", "y": "delay_ms_p50", "y_label": "median delay, ms"},
+    {"title": "Delay of the slowest", "kind": "progress", "y": "delay_ms_p95", "y_label": "delay, p95, ms"},
+    {"title": "Overhead", "kind": "progress", "y": "overhead", "y_label": "notifications not wanted", "percent": True},
+    {"title": "Nodes", "kind": "progress", "y": "online", "y_label": "nodes online"},
+    {"title": "Degree", "kind": "distribution", "quantity": "degree", "x_label": "neighbours"},
+]
+
+
+def collect(stage: Stage, folder: Path, out: Path, *, force: bool = False) -> Manifest:
+    """Read the diaries of a folder into a new one that `grapevine report` makes a page of."""
+    paths = find_diaries(folder)
+    with new_folder(out, kind="experiment", force=force) as partial:
+        scratch = partial / "_scratch"
+        diaries = read_diaries(stage, paths, scratch / "records")
+        system, config = system_and_config(diaries)
+        made = _Collection(stage, diaries, partial, scratch)
+        made.write_workload(str(folder))
+        summary = made.write_run()
+        counts = diaries.counts | made.counts
+        simulation = Manifest(
+            kind="simulation",
+            stage="collect",
+            version=__version__,
+            config={"system": system, "parameters": config, "run": {"live": True, "seconds": made.course.end_s}},
+            inputs=[RUN],
+            tables=made.written,
+            counts=summary | counts,
+        )
+        simulation.write(made.run)
+        shutil.rmtree(scratch)
+        return measure(
+            stage,
+            [Run(RUN, system, RUN, "{}", 0, moving=True)],
+            {},
+            partial,
+            made_by="collect",
+            config=_description(system, counts),
+            inputs=[str(folder)],
+            counts=counts,
+        )
+
+
+def _description(system: str, counts: dict[str, Any]) -> dict[str, Any]:
+    """What a page says of the run."""
+    notes = (
+        f"{counts['nodes']:,} nodes on real sockets, {counts['seconds']:,} seconds, {counts['events']:,} events. "
+        "Delays are differences of two nodes’ clocks. Subscribers that were away when an event was published, and came "
+        "back, count."
+    )
+    if counts["rejected"] or counts["lost"]:
+        notes += f"\n\n{counts['rejected']:,} lines could not be read, and nodes lost {counts['lost']:,}."
+    return {
+        "name": RUN,
+        "title": f"A live network: {system}",
+        "notes": notes,
+        "workloads": [{"name": RUN}],
+        "systems": [{"system": system}],
+        "plots": [{"x_label": "seconds"} | plot for plot in _PLOTS],
+    }
+
+
+@dataclass(slots=True)
+class _Collection:
+    """What one collection carries from step to step."""
+
+    stage: Stage
+    diaries: Diaries
+    out: Path
+    scratch: Path
+    written: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, Any] = field(default_factory=dict)
+    nodes: DataFrame = field(init=False)
+    topics: DataFrame = field(init=False)
+    sessions: DataFrame = field(init=False)
+    seen: DataFrame = field(init=False)
+    spans: DataFrame = field(init=False)
+    events: DataFrame = field(init=False)
+    course: Course = field(init=False)
+
+    @property
+    def workload(self) -> Path:
+        return self.out / "workload"
+
+    @property
+    def run(self) -> Path:
+        return self.out / "simulations" / f"run_id={RUN}"
+
+    def keep(self, frame: DataFrame, name: str, label: str | None = None) -> DataFrame:
+        """Store what several steps read."""
+        with self.stage.step(label or f"gathering {name}"):
+            frame.write.parquet(str(self.scratch / name))
+        return self.stage.reread(self.scratch / name)
+
+    def write(self, frame: DataFrame, table: tables.Table) -> DataFrame:
+        """Store a table of the run."""
+        self.written[table.name] = self.stage.write(frame, self.run, table)
+        return self.stage.read(self.run, table)
+
+    def write_workload(self, source: str) -> None:
+        """nodes, topics and subscriptions as they were at the end."""
+        stage, diaries = self.stage, self.diaries
+        names = diaries.all().select(F.col("owner").alias("name"))
+        self.nodes = number_names(stage, names, "node", self.scratch / "nodes", "numbering nodes", natural=False)
+        named = self.keep(_topic_names(diaries), "topic_names")
+        numbers = number_names(stage, named, "topic", self.scratch / "topics", "numbering topics")
+        self.topics = numbers.join(named, "name").select("topic", "name", "id")
+        self.sessions = self.keep(live_nodes.session_spans(diaries, self.nodes), "sessions")
+        self.course = Course(live_nodes.span_of(self.sessions))
+        self.seen = live_nodes.last_seen(self.sessions, self.course.span)
+        self.spans = self.keep(live_events.subscription_spans(diaries, self.nodes, self.topics), "subscription_spans")
+        self.events = self.keep(live_events.number_events(diaries, self.nodes, self.topics), "events")
+        publishers = self.events.groupBy("topic").agg(
+            F.min("publisher").alias("one"), F.max("publisher").alias("other")
+        )
+        publisher = F.when(F.col("one") == F.col("other"), F.col("one")).alias("publisher")
+        topics = numbers.join(publishers, "topic", "left").select("topic", "name", F.lit(1.0).alias("rate"), publisher)
+        wanted = self.spans.where(
+            f"since <= {self.course.span.end} AND (until IS NULL OR until > {self.course.span.end})"
+        )
+        found = {
+            table.name: stage.write(frame, self.workload, table)
+            for table, frame in (
+                (tables.NODES, self.nodes.orderBy("node")),
+                (tables.TOPICS, topics.orderBy("topic")),
+                (tables.SUBSCRIPTIONS, wanted.select("node", "topic").distinct().orderBy("node", "topic")),
+            )
+        }
+        if diaries.counts["rejected"]:
+            found[tables.REJECTED.name] = stage.write(diaries.rejected(), self.workload, tables.REJECTED)
+        self.counts |= {"nodes": found["nodes"], "topics": found["topics"], "seconds": self.course.end_s}
+        Manifest(
+            kind="workload",
+            stage="collect",
+            version=__version__,
+            inputs=[source],
+            tables=found,
+            counts=dict(diaries.counts),
+        ).write(self.workload)
+
+    def write_run(self) -> dict[str, Any]:
+        """All tables of a run; returns its headline numbers."""
+        diaries, nodes, course, known = self.diaries, self.nodes, self.course, self.events
+        copies = self.keep(live_events.received_copies(diaries, known, nodes), "copies")
+        handed = self.keep(live_events.handed_over(diaries, known, nodes), "handed")
+        counted = self.keep(live_events.counted_subscribers(known, self.spans, self.seen), "counted")
+        ways = self.keep(live_events.first_senders(copies, handed), "ways")
+        hops = live_events.hops_of(ways, known)
+        deliveries = self.write(
+            live_events.deliveries_table(handed, counted, hops, known).orderBy("event", "delay_ms", "node"),
+            tables.DELIVERIES,
+        )
+        round_of = course.second(F.col("time"))
+        events = self.write(live_events.events_table(known, counted, copies, deliveries, round_of), tables.EVENTS)
+        told = self.keep(live_nodes.told_links(diaries, self.sessions, nodes), "links")
+        final = self.keep(live_nodes.final_links(told, self.seen, course.span), "final_links")
+        links = self.write(live_nodes.links_table(final, nodes), tables.LINKS)
+        self.write(live_nodes.node_load_table(nodes, self.seen, final, copies), tables.NODE_LOAD)
+        wants = self.stage.read(self.workload, tables.SUBSCRIPTIONS)
+        self.write(live_nodes.peers_table(diaries, nodes, self.sessions, self.seen, final, copies, wants), tables.PEERS)
+        here = wants.join(self.seen.where("online"), "node").select("node", "topic")
+        graphs = graphs_of(here, links.select("source", "target"))
+        self.write(live_nodes.topic_overlay_table(graphs, self.topics), tables.TOPIC_OVERLAY)
+        self.write(self._rounds(known, events, deliveries, told), tables.ROUNDS)
+        self.write(messages_table(diaries, course), tables.MESSAGES)
+        self._draw(known, ways, here)
+        for table in (tables.REPAIRS, tables.PLACES):
+            self.written[table.name] = write_table(table.schema.empty_table(), self.run, table)
+        return self._summarise(copies, known)
+
+    def _rounds(self, known: DataFrame, events: DataFrame, deliveries: DataFrame, told: DataFrame) -> DataFrame:
+        course = self.course
+        row = self.course.row(F.col("round") * 1_000_000 + F.lit(course.span.begin)).alias("row")
+        of_event = known.select("event", course.row(F.col("time")).alias("row"))
+        return rounds_table(
+            course,
+            course.rows(self.stage.spark),
+            self.sessions,
+            told,
+            events.select("*", row),
+            deliveries.join(of_event, "event"),
+        )
+
+    def _draw(self, known: DataFrame, ways: DataFrame, here: DataFrame) -> None:
+        topic = drawn_topic(self.run)
+        drawn = tables.DRAWN_NODES.schema.empty_table(), tables.DRAWN_LINKS.schema.empty_table()
+        if topic is not None:
+            online = self.nodes.join(self.seen.where("online"), "node").collect()
+            wanting = {row.node for row in here.where(F.col("topic") == topic).collect()}
+            links = read_table(self.run, tables.LINKS)
+            with self.stage.step("drawing a topic"):
+                drawn = draw(topic, {row.node: row.name for row in online}, wanting, links, ways, known)
+        for content, table in zip(drawn, (tables.DRAWN_NODES, tables.DRAWN_LINKS), strict=True):
+            self.written[table.name] = write_table(content, self.run, table)
+
+    def _summarise(self, copies: DataFrame, known: DataFrame) -> dict[str, Any]:
+        """As a simulation sums up, and what only a live run has."""
+        found = {
+            table.name: read_table(self.run, table)
+            for table in (tables.EVENTS, tables.NODE_LOAD, tables.PEERS, tables.TOPIC_OVERLAY, tables.DELIVERIES)
+        }
+        traffic = self.diaries.of("traffic")
+        with self.stage.step("summing up"):
+            totals = traffic.agg(*(F.sum(name).alias(name) for name in ("bytes_in", "bytes_out"))).collect()[0]
+            sessions, unfinished = self.sessions.agg(F.count("*"), F.count_if(~F.col("ended"))).collect()[0]
+            heard = self.diaries.of("received").count()
+        self.counts |= {
+            "events": self.written["events"],
+            "sessions": sessions,
+            "unfinished_sessions": unfinished,
+            "unknown_copies": heard - copies.count(),
+            **{name: value or 0 for name, value in totals.asDict().items()},
+        }
+        sent = found["peers"]["messages_out"].to_numpy().sum()
+        return headlines(found) | {"messages": float(sent)}
+
+
+def _topic_names(diaries: Diaries) -> DataFrame:
+    """(id, name) of all topics that somebody subscribed to or published; without a name, the id is it."""
+    told = diaries.of("subscribed", "unsubscribed").select(F.col("topic").alias("id"), "name")
+    published = diaries.of("published").select(F.col("topic").alias("id"), F.lit(None).alias("name"))
+    return told.union(published).groupBy("id").agg(F.coalesce(F.min("name"), F.col("id")).alias("name"))

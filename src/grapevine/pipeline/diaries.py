@@ -1,0 +1,154 @@
+"""The diaries of a live network as one frame: every line is a record, or rejected with the reason.
+
+What was read is stored once, below the output: nodes may still be writing, and all later steps are to see the same.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from grapevine.model.errors import UsageError
+from grapevine.net.diary import SUFFIX
+from grapevine.pipeline.formats import first_reason
+from grapevine.pipeline.layout import find_inputs
+from grapevine.pipeline.lines import LONGEST_LINE, read_lines, rejected_rows
+from grapevine.pipeline.stage import Stage
+
+_EVENT = "topic", "publisher", "sequence"
+_NEEDED = {  # the fields without which a record says nothing
+    "session": ("node", "system", "config"),
+    "end": (),
+    "subscribed": ("topic",),
+    "unsubscribed": ("topic",),
+    "published": _EVENT,
+    "received": (*_EVENT, "sender", "wanted", "again"),
+    "delivered": (*_EVENT, "sender", "pulled"),
+    "links": ("links", "neighbours"),
+    "traffic": ("sent", "messages_in", "messages_out", "bytes_in", "bytes_out"),
+    "lost": ("records",),
+}
+_TYPES = {
+    **dict.fromkeys(("what", "node", "system", "config", "topic", "name", "publisher", "sender"), "STRING"),
+    **dict.fromkeys(("time", "sequence", "neighbours", "records"), "BIGINT"),
+    **dict.fromkeys(("messages_in", "messages_out", "bytes_in", "bytes_out"), "BIGINT"),
+    **dict.fromkeys(("wanted", "again", "pulled"), "BOOLEAN"),
+    "links": "ARRAY<ARRAY<STRING>>",
+    "sent": "MAP<STRING, BIGINT>",
+}
+_IDS = "node", "topic", "publisher", "sender"
+_HEX = "[0-9a-f]{16}"
+_LAST_TIME_US = 1 << 52  # in the year 2112
+
+
+@dataclass(frozen=True, slots=True)
+class Diaries:
+    """What was read: `records` has a row per line with its `owner`, in the order of `block` and `row`."""
+
+    records: DataFrame
+    counts: dict[str, Any]
+
+    def of(self, *what: str) -> DataFrame:
+        """The records of these kinds, with the fields that they have; `owner` is the node."""
+        fields = dict.fromkeys(field for kind in what for field in _NEEDED[kind])
+        more = ("name",) if "subscribed" in what else ()
+        return (
+            self.records.where(F.col("kind") == "data")
+            .where(F.col("what").isin(*what))
+            .select("owner", "block", "row", "what", "time", *fields, *more)
+        )
+
+    def all(self) -> DataFrame:
+        """When everybody wrote what: owner, block, row, what, time."""
+        return self.records.where(F.col("kind") == "data").select("owner", "block", "row", "what", "time")
+
+    def rejected(self) -> DataFrame:
+        """The table of that name."""
+        return rejected_rows(self.records, self.records)
+
+
+def find_diaries(folder: Path) -> list[str]:
+    """The diaries of a folder."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder; give the one in which nodes keep their diaries")
+    found = sorted(str(path) for path in folder.glob(f"*{SUFFIX}"))
+    if not found:
+        raise UsageError(f"{folder}: holds no diaries (*{SUFFIX}); start nodes with a folder for them")
+    return find_inputs(found)
+
+
+def read_diaries(stage: Stage, paths: list[str], scratch: Path) -> Diaries:
+    """Read and store all lines; a folder with no readable one is an error."""
+    seen = Observation()
+    with stage.step("reading diaries"):
+        parsed = parse_records(read_lines(stage.spark, paths))
+        kinds = [F.count_if(F.col("kind") == kind).alias(kind) for kind in ("data", "rejected")]
+        parsed.observe(seen, *kinds, F.sum("records").alias("lost")).write.parquet(str(scratch))
+    found = seen.get
+    counts = {"lines": found["data"] + found["rejected"], "rejected": found["rejected"], "lost": found["lost"] or 0}
+    diaries = Diaries(stage.reread(scratch), {"diaries": len(paths), **counts})
+    if not found["data"]:
+        first = diaries.rejected().orderBy("file", "line").first()
+        why = f"{found['rejected']:,} lines were rejected; line {first.line} {first.reason}" if first else "no lines"
+        raise UsageError(f"not readable as diaries: {why}")
+    return diaries
+
+
+def parse_records(lines: DataFrame) -> DataFrame:
+    """Add `owner`, `kind` (data, blank or rejected), the `reason` of a rejection and the fields of records."""
+    schema = ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
+    read = F.from_json("text", f"{schema}, _corrupt STRING", {"columnNameOfCorruptRecord": "_corrupt"})
+    text, owner = F.col("text"), F.regexp_extract("file", f"({_HEX}){SUFFIX}$", 1)
+    shaped = lines.withColumn("owner", owner).withColumn("record", read)
+    blank = text.rlike(r"^\s*$")
+    judged = shaped.withColumn("reason", F.when(~blank, _reason(text)))
+    kind = F.when(blank, "blank").when(F.col("reason").isNotNull(), "rejected").otherwise("data")
+    fields = [F.when(F.col("kind") == "data", F.col(f"record.{name}")).alias(name) for name in _TYPES]
+    kept = F.when(F.col("kind") == "rejected", text).alias("text")
+    return judged.withColumn("kind", kind).select("file", "block", "row", "owner", "kind", "reason", kept, *fields)
+
+
+def _reason(text: Column) -> Column:
+    record, what = F.col("record"), F.col("record.what")
+    reasons = [
+        F.when(F.length(text) > LONGEST_LINE, F.lit(f"longer than {LONGEST_LINE:,} characters")),
+        F.when(~F.is_valid_utf8(text) | text.contains("\x00"), F.lit("not text (binary, or not UTF-8)")),
+        F.when(F.col("owner") == "", F.lit("the file is not named after a node (16 hexadecimal digits)")),
+        F.when(record.isNull() | record["_corrupt"].isNotNull() | what.isNull(), F.lit("is not a record in JSON")),
+        F.when(~what.isin(*_NEEDED), F.concat(F.lit("is of no known kind: "), F.substring(what, 1, 40))),
+        F.when(
+            ~F.coalesce(record["time"].between(0, _LAST_TIME_US), F.lit(False)),
+            F.lit("has no time in microseconds since 1970"),
+        ),
+    ]
+    for name in _TYPES:
+        kinds = [kind for kind, fields in _NEEDED.items() if name in fields]
+        wrong = record[name].isNull() | (~record[name].rlike(f"^{_HEX}$") if name in _IDS else F.lit(False))
+        if kinds:
+            reasons.append(F.when(what.isin(*kinds) & wrong, F.concat(F.lit("has no valid "), F.lit(name))))
+    stranger = (what == "session") & (record["node"] != F.col("owner"))
+    return first_reason(*reasons, F.when(stranger, F.lit("is a session of another node than the file's")))
+
+
+def system_and_config(diaries: Diaries) -> tuple[str, dict[str, Any]]:
+    """The system that the sessions ran, and the parameters on which they all agree."""
+    rows = diaries.of("session").select("system", "config").distinct().collect()
+    systems = sorted({row.system for row in rows})
+    if len(systems) != 1:
+        ran = f"nodes of several systems ({', '.join(systems)})" if systems else "no node says which system it ran"
+        raise UsageError(f"not the diaries of one network: {ran}; collect each network from a folder of its own")
+    configs = [_as_dict(row.config) for row in rows]
+    return systems[0], {
+        key: value for key, value in configs[0].items() if all(config.get(key, ...) == value for config in configs)
+    }
+
+
+def _as_dict(text: str) -> dict[str, Any]:
+    """A session's configuration; Spark has read it as JSON, but not what it is."""
+    found = json.loads(text) if text.startswith("{") else {}
+    return dict(found)

@@ -1,0 +1,107 @@
+"""A live run as it went, from diaries: who was there, and what became of events, every so many seconds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from grapevine.pipeline.diaries import Diaries
+from grapevine.pipeline.live_nodes import Span
+
+MOST_ROWS = 120
+_STEPS_S = 1, 2, 5, 10, 30, 60, 300, 600, 1_800, 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The seconds of a run at which it is looked at: every `step_s`, and its end."""
+
+    span: Span
+
+    @property
+    def end_s(self) -> int:
+        """The last of them."""
+        return (self.span.end - self.span.begin) // 1_000_000
+
+    @property
+    def step_s(self) -> int:
+        """As few seconds as give at most `MOST_ROWS` rows."""
+        fitting = (step for step in _STEPS_S if self.end_s <= step * MOST_ROWS)
+        return next(fitting, math.ceil(self.end_s / MOST_ROWS))
+
+    def second(self, time: Column) -> Column:
+        """The second of the run in which it happened."""
+        return F.floor((time - F.lit(self.span.begin)) / 1_000_000).cast("int")
+
+    def row(self, time: Column) -> Column:
+        """The `round` of the row that it belongs to; what came while the network was taken down, to the last."""
+        after = (F.floor(self.second(time) / self.step_s) + 1) * self.step_s
+        return F.least(after, F.lit(self.end_s)).cast("int")
+
+    def rows(self, spark: SparkSession) -> DataFrame:
+        """All rows: round, and the time `now` at it."""
+        rounds = sorted({*range(self.step_s, self.end_s + 1, self.step_s), self.end_s})
+        return spark.createDataFrame([(r, self.span.begin + r * 1_000_000) for r in rounds], "round INT, now BIGINT")
+
+
+def rounds_table(
+    course: Course, rows: DataFrame, sessions: DataFrame, told: DataFrame, events: DataFrame, deliveries: DataFrame
+) -> DataFrame:
+    """The table `rounds`; `events` and `deliveries` have the round of their row as `row`."""
+    there = sessions.crossJoin(F.broadcast(rows)).where(F.col("now").between(F.col("start"), F.col("stop")))
+    online = there.select("round", "node", "session").dropDuplicates(["round", "node"])
+    found = rows.select("round")
+    for part in (
+        online.groupBy("round").agg(F.count("*").alias("online")),
+        _counted(sessions, course.row(F.col("start")), "joined"),
+        _counted(sessions.where(F.col("stop") < course.span.end), course.row(F.col("stop")), "left"),
+        _degrees(online, told, course),
+        _outcome(events),
+        _delays(deliveries),
+    ):
+        found = found.join(part, "round", "left")
+    nothing = "ring", "utility", "connected_topics", "stretch_p50", "stretch_p95", "diameter"
+    counts = ["online", "joined", "left"]
+    return found.na.fill(0, counts).select("*", *(F.lit(None).alias(name) for name in nothing)).orderBy("round")
+
+
+def _counted(rows: DataFrame, row: Column, name: str) -> DataFrame:
+    return rows.groupBy(row.alias("round")).agg(F.count("*").alias(name))
+
+
+def _degrees(online: DataFrame, told: DataFrame, course: Course) -> DataFrame:
+    """Of nodes that are online: neighbours as they last told in that session."""
+    lately = told.groupBy("node", "session", course.row(F.col("time")).alias("round")).agg(
+        F.max_by("neighbours", "time").alias("neighbours")
+    )
+    so_far = Window.partitionBy("node", "session").orderBy("round")
+    known = online.join(lately, ["node", "session", "round"], "left").select(
+        "round", F.last("neighbours", ignorenulls=True).over(so_far).alias("neighbours")
+    )
+    return known.groupBy("round").agg(F.avg("neighbours").alias("degree"), F.max("neighbours").alias("degree_max"))
+
+
+def _outcome(events: DataFrame) -> DataFrame:
+    sums = {name: F.sum(name) for name in ("reached", "subscribers", "unwanted", "hops_sum")}
+    received = F.sum(F.col("wanted") + F.col("duplicate") + F.col("unwanted"))
+    return events.groupBy(F.col("row").alias("round")).agg(
+        F.when(sums["subscribers"] > 0, sums["reached"] / sums["subscribers"]).alias("hit_ratio"),
+        F.when(received > 0, sums["unwanted"] / received).alias("overhead"),
+        F.when(sums["reached"] > 0, sums["hops_sum"] / sums["reached"]).alias("hops"),
+    )
+
+
+def _delays(deliveries: DataFrame) -> DataFrame:
+    shares = {"delay_ms_p50": 0.5, "delay_ms_p95": 0.95}
+    quantiles = [F.percentile("delay_ms", F.lit(share)).alias(name) for name, share in shares.items()]
+    return deliveries.groupBy(F.col("row").alias("round")).agg(*quantiles)
+
+
+def messages_table(diaries: Diaries, course: Course) -> DataFrame:
+    """The table `messages`."""
+    told = diaries.of("traffic").select(course.row(F.col("time")).alias("round"), F.explode("sent"))
+    counted = told.groupBy("round", F.col("key").alias("kind")).agg(F.sum("value").alias("count"))
+    return counted.select("*", F.lit(0).alias("descriptors")).orderBy("round", "kind")

@@ -1,0 +1,116 @@
+"""The nodes of a live run, from diaries: when they were there, whom they chose, what they carried.
+
+A network that is taken down ends node by node, so *the end* is the moment at which the first of those stopped that
+stayed: nodes whose last line is as late as the last line of all, give or take `CLOSING_US`. (A node that is there
+writes what its traffic was, every few seconds.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from grapevine.pipeline.diaries import Diaries
+from grapevine.pipeline.live_events import load_by
+
+CLOSING_US = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The first line of all, and the end; in microseconds since the epoch."""
+
+    begin: int
+    end: int
+
+
+def session_spans(diaries: Diaries, nodes: DataFrame) -> DataFrame:
+    """(node, session, start, stop, ended): a session lasts from its first line to its last; `ended` in good order."""
+    in_order = Window.partitionBy("owner").orderBy("block", "row")
+    number = F.count_if(F.col("what") == "session").over(in_order).alias("session")
+    spans = diaries.all().select("owner", "what", "time", number).groupBy("owner", "session")
+    found = spans.agg(
+        F.min("time").alias("start"), F.max("time").alias("stop"), F.bool_or(F.col("what") == "end").alias("ended")
+    )
+    return found.join(nodes.withColumnRenamed("name", "owner"), "owner").drop("owner")
+
+
+def span_of(sessions: DataFrame) -> Span:
+    """From when to when the run is measured."""
+    last = sessions.groupBy("node").agg(F.max("stop").alias("last"))
+    begin, final = sessions.agg(F.min("start"), F.max("stop")).collect()[0]
+    (end,) = last.where(F.col("last") >= final - CLOSING_US).agg(F.min("last")).collect()[0]
+    return Span(begin, end)
+
+
+def last_seen(sessions: DataFrame, span: Span) -> DataFrame:
+    """(node, last, online): the last line of a node, and whether that was at the end."""
+    last = F.max("stop")
+    return sessions.groupBy("node").agg(last.alias("last"), (last >= F.lit(span.end)).alias("online"))
+
+
+def told_links(diaries: Diaries, sessions: DataFrame, nodes: DataFrame) -> DataFrame:
+    """What nodes told of their links: node, session, time, neighbours, links."""
+    told = diaries.of("links").join(nodes.withColumnRenamed("name", "owner"), "owner")
+    during = F.col("time").between(F.col("start"), F.col("stop"))
+    return told.join(sessions, "node").where(during).select("node", "session", "time", "neighbours", "links")
+
+
+def final_links(told: DataFrame, seen: DataFrame, span: Span) -> DataFrame:
+    """(node, neighbours, links) as online nodes had them at the end."""
+    here = told.where(F.col("time") <= span.end).join(seen.where("online"), "node")
+    last = F.max_by(F.struct("neighbours", "links"), F.struct("session", "time")).alias("last")
+    return here.groupBy("node").agg(last).select("node", "last.*")
+
+
+def links_table(final: DataFrame, nodes: DataFrame) -> DataFrame:
+    """The table `links`; nodes that keep no diary are not in it."""
+    link = F.explode("links").alias("link")
+    told = final.select(F.col("node").alias("source"), link)
+    named = told.select("source", F.get("link", F.lit(0)).alias("name"), F.get("link", F.lit(1)).alias("kind"))
+    found = named.join(nodes.withColumnRenamed("node", "target"), "name").select("source", "target", "kind")
+    return found.where(F.col("kind").isNotNull()).distinct().orderBy("source", "target", "kind")
+
+
+def node_load_table(nodes: DataFrame, seen: DataFrame, final: DataFrame, copies: DataFrame) -> DataFrame:
+    """The table `node_load`, over the whole run."""
+    everyone = nodes.join(seen, "node").join(final, "node", "left").join(load_by(copies, "node"), "node", "left")
+    counted = everyone.na.fill(0, ["wanted", "duplicate", "unwanted", "neighbours"])
+    received = F.col("wanted") + F.col("duplicate") + F.col("unwanted")
+    overhead = F.when(received > 0, F.col("unwanted") / received).alias("overhead")
+    nothing = [F.lit(None).alias(name) for name in ("view", "backups", "backup_of")]
+    return counted.select("*", F.col("neighbours").alias("degree"), overhead, *nothing).orderBy("node")
+
+
+def peers_table(
+    diaries: Diaries,
+    nodes: DataFrame,
+    sessions: DataFrame,
+    seen: DataFrame,
+    final: DataFrame,
+    copies: DataFrame,
+    subscriptions: DataFrame,
+) -> DataFrame:
+    """The table `peers`, over the whole run. Events that were sent are those that arrived at somebody with a diary."""
+    traffic = diaries.of("traffic").groupBy(F.col("owner").alias("name"))
+    messages = traffic.agg(*(F.sum(name).alias(name) for name in ("messages_in", "messages_out")))
+    there = sessions.groupBy("node").agg((F.sum(F.col("stop") - F.col("start")) / 1e6).alias("online_s"))
+    wants = subscriptions.groupBy("node").agg(F.count("*").alias("subscriptions"))
+    got = copies.groupBy("node").agg(F.count("*").alias("events_in"))
+    gave = copies.groupBy(F.col("sender").alias("node")).agg(F.count("*").alias("events_out"))
+    distinct = F.size(F.array_distinct(F.transform("links", lambda link: F.get(link, F.lit(0)))))
+    roles = (F.size("links") + F.greatest(F.col("neighbours") - distinct, F.lit(0))).alias("roles")
+    found = nodes.join(messages, "name", "left").join(seen, "node").join(there, "node")
+    for counts in (wants, got, gave, final.select("node", "neighbours", roles)):
+        found = found.join(counts, "node", "left")
+    nothing = [F.lit(None).alias(name) for name in ("covered", "friends", "fans")]
+    return found.na.fill(0).select("*", *nothing).orderBy("node")
+
+
+def topic_overlay_table(graphs: DataFrame, topics: DataFrame) -> DataFrame:
+    """The table `topic_overlay`: also of topics that nobody wants at the end."""
+    none = graphs.join(topics.select("topic").distinct(), "topic", "right")
+    counts = "subscribers", "clusters", "largest_cluster"
+    return none.na.fill(0, list(counts)).select("*", F.lit(0).alias("gateways")).orderBy("topic")
