@@ -186,21 +186,20 @@ def test_an_update_of_a_feed_that_the_node_is_not_in_is_answered_with_a_farewell
     assert node.out.effects == [Send(9, LeaveTree(7))]
 
 
-def test_who_subscribes_to_its_own_feed_first_is_its_root_all_the_same() -> None:
+@pytest.mark.parametrize("position", [(), (1.0, 2.0)])
+def test_who_subscribes_to_its_own_feed_first_is_its_root_all_the_same(position: tuple[float, ...]) -> None:
     peer = RappelPeer(
-        *(0, RappelConfig()),
+        *(0, RappelConfig(dimensions=2)),
         subscriptions=(),
         published=(),
         publisher_of=lambda topic: 0,
         key_of=str,
         landmarks=(),
         random=Random(1),
-        memory=Memory(session=1, position=(0.0, 0.0)),
+        memory=Memory(session=1, position=position),
     )
     peer.subscribe(0.0, 7)
     peer.found(7)
     feed = peer.trees.feeds[7]
     assert feed.is_root
-    assert feed.publisher_position is None, "nobody can be ranked before it knows where it is"
-    peer.start(0.0)
-    assert feed.publisher_position == (0.0, 0.0)
+    assert feed.publisher_position == (position or None), "nobody is ranked before it knows where it is"
