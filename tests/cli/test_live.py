@@ -1,0 +1,191 @@
+"""Live commands as a user meets them: processes of their own, what they print, and how they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from grapevine.cli.live import parse_when
+from grapevine.model.errors import UsageError
+from grapevine.net.options import NodeOptions, configs_of, read_options
+from grapevine.net.remote import Remote
+from grapevine.net.systems import LIVE_SYSTEMS
+
+COMMAND = [sys.executable, "-m", "grapevine"]
+ENVIRONMENT = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+PATIENCE_S = 90.0  # a cold start imports and compiles
+
+
+def run(*arguments: str, cwd: Path, input: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=ENVIRONMENT,
+        input=input,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+@contextmanager
+def process(*arguments: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    """A command that goes on; killed if the test does not end it."""
+    log = (cwd / f"{arguments[0]}-{time.monotonic_ns()}.log").open("w+")
+    started = subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=log, text=True, cwd=cwd, env=ENVIRONMENT
+    )
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.communicate(timeout=PATIENCE_S)
+        log.close()
+
+
+def until_there(folder: Path, pattern: str = "control.json", text: str = "") -> None:
+    """Wait for a file that holds this text."""
+    end = time.monotonic() + PATIENCE_S
+    while not any(text in path.read_text() for path in folder.glob(pattern)):
+        assert time.monotonic() < end, f"{pattern} with {text!r} did not appear"
+        time.sleep(0.05)
+
+
+def endpoint(folder: Path, node: subprocess.Popen[str]) -> str:
+    """Where a node listens, as it prints it."""
+    until_there(folder)
+    assert node.stdout is not None
+    name, where = node.stdout.readline().split()[:2]
+    assert name == "listens"
+    return where
+
+
+def test_two_nodes_a_publisher_and_a_subscriber(tmp_path: Path) -> None:
+    with process("node", "--data-dir", "a", "--subscribe", "news", cwd=tmp_path) as first:
+        where = endpoint(tmp_path / "a", first)
+        with process("node", "--data-dir", "b", "--join", where, "--diary", "diaries", cwd=tmp_path) as second:
+            until_there(tmp_path / "b")
+            with process("subscribe", "news", "--node", "b", "--count", "2", "--json", cwd=tmp_path) as reader:
+                until_there(tmp_path, "subscribe-*.log", "subscribed to news")
+                published = run("publish", "news", "hello", "--node", "a", "--json", cwd=tmp_path)
+                assert published.returncode == 0, published.stderr
+                piped = run("publish", "news", "-", "--node", "a/control.json", cwd=tmp_path, input="grüß dich")
+                assert piped.stdout.startswith("event 2 of ")
+                out, _ = reader.communicate(timeout=PATIENCE_S)
+                assert reader.returncode == 0
+            assert [json.loads(line)["text"] for line in out.splitlines()] == ["hello", "grüß dich"]
+            for node, folder in ((second, "b"), (first, "a")):
+                node.send_signal(signal.SIGTERM)
+                node.communicate(timeout=PATIENCE_S)
+                assert node.returncode == 0
+                assert not (tmp_path / folder / "control.json").exists()
+    said = [json.loads(line) for log in tmp_path.glob("node-*.log") for line in log.read_text().splitlines()]
+    assert any("leaves" in line["message"] for line in said), "logs are lines of JSON"
+    (diary,) = (tmp_path / "diaries").iterdir()
+    assert json.loads(diary.read_text().splitlines()[-1])["what"] == "end"
+
+
+def test_what_was_kept_can_be_read_after_a_restart(tmp_path: Path) -> None:
+    for count in (1, 2):
+        with process("node", "--data-dir", "a", "--subscribe", "news", cwd=tmp_path) as node:
+            until_there(tmp_path / "a")
+            Remote.find(tmp_path / "a").publish("news", b"%d" % count)
+            stream = Remote.find(tmp_path / "a").subscribe(["news"], since=0)
+            assert [next(stream).get("text") for _ in range(count + 1)] == [None, "1", "2"][: count + 1]
+            node.send_signal(signal.SIGINT)
+            assert list(stream) == []
+            node.communicate(timeout=PATIENCE_S)
+            assert node.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["publish", "news", "x"], ["there is no control file of a running node", "--node DIR or GRAPEVINE_NODE"]),
+        (["subscribe", "news", "--node", "bad.json"], ["bad.json: is no control file"]),
+        (["subscribe", "news", "--node", "gone.json", "--since", "soon"], ["--since soon: give 90s"]),
+        (
+            ["node", "--listen", "here", "--join", "h:0", "--set", "peers=1", "--set", "x=1", "--system", "pigeons"],
+            [
+                "'here' is no endpoint",
+                "h:0 is no endpoint to join",
+                "peers=1: needs at least 2",
+                "--set x: there is no",
+            ],
+        ),
+        (["node", "--config", "node.toml"], ["there is no lisen", "join='x:1': write a list"]),
+        (["node", "--data-dir", "bad.json"], ["bad.json"]),
+        (["cluster", "--nodes", "3", "--processes", "9"], ["processes=9: there are only nodes=3"]),
+        (["cluster", "--kill", "half@2"], ["--kill half@2: write SHARE@SECOND"]),
+        (["cluster", "--kill", "0.5@2", "--restart-after", "1"], ["--restart-after: needs --kill, and --data"]),
+        (["cluster", "--set", "table_size=x", "--set", "peers=0"], ["'x' is no int", "peers=0: needs at least 2"]),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str], expected: list[str]) -> None:
+    (tmp_path / "bad.json").write_text("{}")
+    (tmp_path / "gone.json").write_text('{"url": "http://127.0.0.1:9", "token": "x"}')
+    (tmp_path / "node.toml").write_text('lisen = "x"\njoin = "x:1"\n')
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert all(part in " ".join(done.stderr.split()) for part in expected), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_node_that_is_gone_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "control.json").write_text('{"url": "unix:/nowhere", "token": "x"}')
+    done = run("publish", "news", "x", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no node answers" in done.stderr
+
+
+def test_flags_win_over_the_file_and_both_over_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "node.toml"
+    file.write_text(
+        'listen = "127.0.0.1:1"\nsubscribe = ["a"]\nnetwork = "n"\n'
+        "[settings]\npeers = 9\nidle_s = 3\n[parameters]\ntable_size = 20\n[retention]\nage_s = 60\n"
+    )
+    options = read_options(file, {"listen": "127.0.0.1:2", "join": None}, ["peers=8", "total_bytes=5"])
+    assert options == NodeOptions(
+        listen="127.0.0.1:2",
+        subscribe=["a"],
+        network="n",
+        settings={"peers": 8, "idle_s": 3.0},
+        parameters={"table_size": 20},
+        retention={"age_s": 60.0, "total_bytes": 5},
+    )
+
+
+def test_every_mistake_of_a_file_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "node.toml"
+    file.write_text('system = "vitis"\n[settings]\npeers = "many"\nfriends = 2\n[parameters]\ntable_size = 1\n')
+    with pytest.raises(UsageError) as raised:
+        read_options(file, {"log_level": "loud"}, ["frame_bytes=x", "plain"])
+    for part in ("peers='many': is no int", "[settings] has no friends", "table_size=1: needs at least", "'loud'"):
+        assert part in str(raised.value)
+    assert "'x' is no int" in str(raised.value)
+    assert "--set plain: write it as key=value" in str(raised.value)
+
+
+@pytest.mark.parametrize("system", LIVE_SYSTEMS)
+def test_a_setting_has_one_owner(system: str) -> None:
+    names = [name for config in configs_of(system).values() for name in config.__dataclass_fields__]
+    assert len(names) == len(set(names))
+
+
+def test_times_can_be_given_in_several_ways() -> None:
+    now = time.time()
+    assert parse_when("1700000000.5") == 1700000000.5
+    assert abs(parse_when("90s") - (now - 90)) < 5
+    assert abs(parse_when("2h") - (now - 7_200)) < 5
+    assert parse_when("2026-01-31T12:00") == datetime(2026, 1, 31, 12).timestamp()
