@@ -32,7 +32,6 @@ class Connection(asyncio.Protocol):
         self.used = links.loop.time()
         self.told: dict[Address, int] = {}  # contacts that the other end was told, by the time of the record
         self.farewell = False  # one of the two has said that it closes
-        self.serving = False  # an answer of events is on its way
         self._transport: asyncio.Transport | None = None
         self._decoder = wire.Decoder(links.messages, links.config.frame_bytes)
         self._bytes = TokenBucket(links.config.rate_bytes, self.used)

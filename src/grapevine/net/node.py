@@ -30,7 +30,7 @@ from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
 from grapevine.net.contacts import parse_endpoint, parse_endpoints
 from grapevine.net.diary import Diary, DiaryError
-from grapevine.net.envelope import Event, Seals, envelope_of, opened, stamped
+from grapevine.net.envelope import Event, Seals, envelope_of, opened, published_ms, stamped
 from grapevine.net.event_file import Retention, StoredEvent
 from grapevine.net.home import Home
 from grapevine.net.host import Host
@@ -38,7 +38,7 @@ from grapevine.net.inbox import Inbox, Policy
 from grapevine.net.ledger import Ledger
 from grapevine.net.links import Links
 from grapevine.net.messages import Digest, Holdings, Kept, Want
-from grapevine.net.recovery import Recovery
+from grapevine.net.recovery import CLOCKS_DIFFER_MS, Recovery
 from grapevine.net.store import StoreError
 from grapevine.net.systems import LiveSystem, live_system
 from grapevine.systems.peer import Address, Message
@@ -382,9 +382,18 @@ class Node:
     def _take_kept(self, connection: Connection, topic: int, sequence: int, envelope: bytes) -> bool:
         """An event that was missed, and asked for."""
         event = self._checked(connection, topic, sequence, envelope)
+        if (
+            event is not None
+            and topic in self._ledger
+            and published_ms(event) < self.since_ms(topic) - CLOCKS_DIFFER_MS
+        ):
+            self._ledger.nothing_below(topic, event.publisher.full, sequence, lost=False)
+            return False
         return event is not None and self._accept(event, connection.address, pulled=True)
 
-    def _checked(self, connection: Connection, topic: int, sequence: int, envelope: bytes) -> StoredEvent | None:
+    def _checked(
+        self, connection: Connection, topic: int, sequence: int, envelope: bytes, *, pulled: bool = False
+    ) -> StoredEvent | None:
         try:
             event = self._seals.check(topic, sequence, envelope, time.time_ns() // 1_000_000)
             if len(event.payload) > self.config.payload_bytes + 8:
@@ -398,9 +407,18 @@ class Node:
             return None
         for validator in self._validators.get(topic, ()):
             if not self._passes(validator, event):
-                self._blame(connection, "refused", REFUSED, PeerError(f"a validator refused event {sequence}"))
+                self._refuse(connection, event, pulled=pulled)
                 return None
         return event
+
+    def _refuse(self, connection: Connection, event: StoredEvent, *, pulled: bool) -> None:
+        """A validator does not want it. It counts as seen, or it would be asked for again; who was asked is innocent."""
+        if event.topic in self._ledger:
+            self._ledger.note(event.topic, event.publisher.full, event.sequence, self._host.now)
+        if pulled:
+            self.rejected["refused"] += 1
+        else:
+            self._blame(connection, "refused", REFUSED, PeerError(f"a validator refused event {event.sequence}"))
 
     def _passes(self, validator: Validator, event: StoredEvent) -> bool:
         try:
