@@ -19,7 +19,7 @@ from grapevine.model.identity import PeerId
 from grapevine.net.conduct import FORGED, Conduct
 from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
-from grapevine.net.contacts import Contact, Contacts
+from grapevine.net.contacts import Contact, Contacts, is_reachable
 from grapevine.net.identity import Identity
 from grapevine.net.messages import Hello, Introduce, Seek
 from grapevine.systems.peer import Address, Message
@@ -74,6 +74,8 @@ class Links:
     async def listen(self, host: str, port: int, announced: str | None, time_ms: int) -> tuple[str, int]:
         """Take connections here; the address that others are told is `announced`, or the same."""
         context = self.identity.server_context()
+        if announced is not None and not is_reachable(announced):
+            raise UsageError(f"announce={announced!r}: give the IP address at which others reach this node")
         try:
             self._server = await self.loop.create_server(
                 lambda: Connection(self, outgoing=False),
@@ -86,6 +88,9 @@ class Links:
         except OSError as error:
             raise UsageError(f"{host}:{port}: cannot be listened on ({error.strerror}); choose another port") from None
         found_host, found_port = self._server.sockets[0].getsockname()[:2]
+        if announced is None and not is_reachable(found_host):
+            self._server.close()
+            raise UsageError(f"{host}:{port}: others cannot be told this address; announce the one that they reach")
         self._contact = self.identity.contact(announced or found_host, found_port, time_ms)
         return found_host, found_port
 
