@@ -412,7 +412,7 @@ class Node:
         return event
 
     def _refuse(self, connection: Connection, event: StoredEvent, *, pulled: bool) -> None:
-        """A validator does not want it. It counts as seen, or it would be asked for again; who was asked is innocent."""
+        """A validator does not want it. It is seen, or it would be asked for again. Who was asked is innocent."""
         if event.topic in self._ledger:
             self._ledger.note(event.topic, event.publisher.full, event.sequence, self._host.now)
         if pulled:
