@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -216,4 +217,4 @@ def test_a_given_up_event_is_taken_when_it_comes_after_all() -> None:
 def test_gaps_are_the_fewest_runs_that_hold_exactly_these_numbers(numbers: set[int]) -> None:
     runs = gaps(sorted(numbers))
     assert [n for first, last in runs for n in range(first, last + 1)] == sorted(numbers)
-    assert all(one[1] + 1 < other[0] for one, other in zip(runs, runs[1:], strict=False))
+    assert all(one[1] + 1 < other[0] for one, other in pairwise(runs))

@@ -95,7 +95,7 @@ def parse_endpoints(texts: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def is_reachable(host: str) -> bool:
-    """Whether others can be told this host: an IP address of one machine. (A scope would be one of ours, of any length.)"""
+    """Whether others can be told this host: an IP address of one machine, without a scope (it may have any length)."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -136,9 +136,7 @@ class Ledger:
         absent = len(account.missing) + len(account.given_up)
         excess = max(absent - self._gap_limit, min(self._missing - _STREAMS_WITH_GAPS * self._gap_limit, absent))
         if excess > 0:
-            excess = min(
-                excess + self._gap_limit // 10, absent
-            )  # some more, so that not every event pays for the sorting
+            excess = min(excess + self._gap_limit // 10, absent)  # some more, or every event would sort
             self._raise_floor(account, sorted(account.missing.keys() | account.given_up)[excess - 1])
 
     def _raise_floor(self, account: Account, floor: int, *, lost: bool = True) -> None:
