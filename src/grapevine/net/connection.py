@@ -75,7 +75,7 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
             links.loop.call_later(wait, self._resume)
         for message in messages:
-            if self._transport is None:  # it was dropped for what came before
+            if self.is_closing:  # it was dropped for what came before
                 return
             self._receive(now, message)
 

@@ -63,6 +63,7 @@ class Links:
         self._pending: dict[Address, list[Message]] = {}
         self._dialling: dict[Address, asyncio.Task[None]] = {}
         self._again: dict[Address, float] = {}  # unreachable peers, and when they may be tried again
+        self._called: dict[tuple[str, int], PeerId] = {}  # who was found at endpoints that the host knows
         self._sought: dict[Address, asyncio.Future[None]] = {}
         self._places = asyncio.Semaphore(_DIALS)
         self._server: asyncio.Server | None = None
@@ -112,7 +113,8 @@ class Links:
 
     async def call(self, host: str, port: int) -> PeerId:
         """Open a connection to whoever is at this endpoint; PeerError if nobody is, or nobody fitting."""
-        return await self._connect(host, port, None)
+        peer = self._called[host, port] = await self._connect(host, port, None)
+        return peer
 
     def send(self, to: Address, message: Message) -> None:
         """Send a message, over a connection that is there or that will be."""
@@ -148,6 +150,9 @@ class Links:
 
     def is_connected_to(self, host: str, port: int) -> bool:
         """Whether one of them leads to this endpoint."""
+        called = self._called.get((host, port))  # it may know itself by another name than we do
+        if called is not None and called.address in self._open:
+            return True
         found = (connection.hello.contact for connection in self._open.values() if connection.hello is not None)
         return any((contact.host, contact.port) == (host, port) for contact in found)
 
@@ -196,7 +201,8 @@ class Links:
             self._dialling.pop(to, None)
             lost = self._pending.pop(to, [])
             self.counts["dropped_unreachable"] += len(lost)
-            self._again[to] = max(self._again.get(to, 0.0), self.loop.time() + self.config.retry_s)
+            if self._again.get(to, 0.0) <= self.loop.time():  # not tried: that must not put it off again
+                self._again[to] = self.loop.time() + self.config.retry_s
             while len(self._again) > _UNREACHABLE:
                 del self._again[next(iter(self._again))]
             if not self._closed:
