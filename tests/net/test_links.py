@@ -1,4 +1,4 @@
-"""Connections between nodes that keep to the rules, and with one that does not: it is counted, and others are served."""
+"""Connections between peers that keep to the rules, and with some that do not: counted, and others are served."""
 
 from __future__ import annotations
 
