@@ -168,6 +168,13 @@ def next_hop(p: int, key: np.uint64, fresh: int, ids: Ids, views: Views) -> int:
 
 
 @njit
+def next_hops(p: int, keys: NDArray[np.uint64], fresh: int, ids: Ids, views: Views, out: Columns) -> None:
+    """The same for many keys: a live gateway renews the paths of all its topics at once."""
+    for i in range(len(keys)):
+        out[i] = next_hop(p, keys[i], fresh, ids, views)
+
+
+@njit
 def lookup(p: int, key: np.uint64, fresh: int, ids: Ids, views: Views, path: Columns) -> int:
     """The nodes visited from p towards the key into `path` (p first); returns how many, negative when a dead node
     swallowed the request."""

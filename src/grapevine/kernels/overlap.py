@@ -136,6 +136,24 @@ def common(a: NDArray[Any], b: NDArray[Any]) -> int:
 
 
 @njit
+def common_places(a: NDArray[Any], b: NDArray[Any]) -> Columns:
+    """Where in a the items of a ∩ b are, of two ascending lists."""
+    i, j, count = 0, 0, 0
+    places = np.empty(min(len(a), len(b)), np.int32)
+    while i < len(a) and j < len(b):
+        if a[i] < b[j]:
+            i += 1
+        elif a[i] > b[j]:
+            j += 1
+        else:
+            places[count] = i
+            count += 1
+            i += 1
+            j += 1
+    return places[:count].copy()
+
+
+@njit
 def jaccard(a: Columns, b: Columns) -> float:
     """|a ∩ b| / |a ∪ b| of two ascending lists."""
     both = common(a, b)

@@ -32,7 +32,7 @@ from grapevine.net.messages import Digest, Gap, Held, Holdings, Kept, Want
 from grapevine.net.store import Store
 from grapevine.systems.peer import Address
 
-_TOPICS = 2_000  # in one digest
+_TOPICS = 2_000  # compared at a time, and in one digest
 _STREAMS = 1_000  # in one message of holdings, and claims of one partner that are remembered
 _EVENTS = 500  # in one answer
 _ANSWER_BYTES = 256 << 10
@@ -84,6 +84,7 @@ class Recovery:
         self._asked: dict[Stream, tuple[Address, float]] = {}  # streams that are being asked for: whom, and since when
         self._claims: WeakKeyDictionary[Connection, dict[Stream, _Claim]] = WeakKeyDictionary()
         self._wanted: WeakKeyDictionary[Connection, deque[Want]] = WeakKeyDictionary()  # of whom is being served
+        self._turn: list[int] = []  # topics that are still to be compared in this turn
         self._tasks: set[asyncio.Task[None]] = set()
 
     def compare(self) -> None:
@@ -93,16 +94,18 @@ class Recovery:
             key: asked for key, asked in self._asked.items() if now - asked[1] < self._config.recover_every_s
         }
         by_partner: dict[Address, list[tuple[int, int]]] = {}
-        for topic in self._holder.carried():
+        if not self._turn:
+            self._turn = sorted(self._holder.carried())
+        for topic in self._turn[:_TOPICS]:
             if topic in self._ledger and (partners := self._connected(topic)):
                 partner = self._random.choice(partners)
                 by_partner.setdefault(partner, []).append((topic, self._ledger.digest(topic)))
                 self._ask_missing(topic, self._random.choice(partners), now - _WAIT_S)
+        del self._turn[:_TOPICS]
         for connection in list(self._claims):
             self._ask_claimed(connection, now - _WAIT_S)
         for partner, topics in by_partner.items():
-            for at in range(0, len(topics), _TOPICS):
-                self._links.send(partner, Digest(tuple(topics[at : at + _TOPICS])))
+            self._links.send(partner, Digest(tuple(topics)))
 
     def _connected(self, topic: int) -> list[Address]:
         return [node for node in self._holder.partners(topic) if self._links.connection(node) is not None]

@@ -13,11 +13,11 @@ from grapevine.model.identity import PeerId
 from grapevine.model.ids import ring_id
 from grapevine.net import messages as host_messages
 from grapevine.net.wire import messages_in
-from grapevine.systems.peer import Address, Effects, Peer
+from grapevine.systems.peer import Address, Effects, Peer, Send
 from grapevine.systems.rappel import Memory as RappelMemory
 from grapevine.systems.rappel import RappelConfig, RappelPeer
 from grapevine.systems.rappel import messages as rappel_messages
-from grapevine.systems.vitis_peers import VitisPeer, VitisPeerConfig
+from grapevine.systems.vitis_peers import Memory, VitisPeer, VitisPeerConfig
 from grapevine.systems.vitis_peers import messages as vitis_messages
 
 
@@ -28,6 +28,7 @@ class LiveSystem(ABC):
     config_type: ClassVar[type[Config]]
     messages: ClassVar[Any]  # all that may come over a connection
     needs_contacts: ClassVar[bool] = False  # before a peer can be made
+    live_values: ClassVar[dict[str, Any]] = {}  # of parameters that differ from those of simulations
 
     def __init__(self, config: Any, me: PeerId) -> None:
         self.config, self.me = config, me
@@ -59,6 +60,7 @@ class LiveVitis(LiveSystem):
 
     name = "vitis"
     config_type = VitisPeerConfig
+    live_values: ClassVar[dict[str, Any]] = {"sample_rounds": 5}  # ours: a sample needs a connection to a stranger
     messages = messages_in(vitis_messages) | messages_in(host_messages)
 
     def peer(self, topics: Collection[int], contacts: Collection[Address], session: int) -> VitisPeer:
@@ -70,10 +72,32 @@ class LiveVitis(LiveSystem):
             topic_id=_itself,
             contacts=contacts,
             random=Random(f"{self.me} {session}"),
+            memory=Memory(session, tuple(topics)),  # versions of the profile go on where the last session ended
+            ring_id_of=_itself,
         )
 
     def warm_up(self) -> None:
-        VitisPeer.warm_up(self.config)
+        """Two nodes meet, and take some turns."""
+        peers = [
+            VitisPeer(
+                me, self.config, ring_id=me, topics=[2**63], topic_id=_itself, contacts=[1 - me], random=Random(me)
+            )
+            for me in (0, 1)
+        ]
+        sent = [(me, effect) for me, peer in enumerate(peers) for effect in peer.start(0.0)]
+        for turn in range(1, 5):
+            answers = [
+                (effect.to, answer)
+                for me, effect in sent
+                if isinstance(effect, Send)
+                for answer in peers[effect.to].on_message(turn * self.config.round_s, me, effect.message)
+            ]
+            turns = [
+                (me, made)
+                for me, peer in enumerate(peers)
+                for made in peer.on_timer(turn * self.config.round_s, "turn")
+            ]
+            sent = answers + turns
 
 
 class LiveRappel(LiveSystem):
@@ -133,7 +157,7 @@ def live_system(name: str, settings: Iterable[tuple[str, Any]], me: PeerId) -> L
     if kind is None:
         raise UsageError(f"system={name!r}: {', '.join(LIVE_SYSTEMS)} run live; choose one of these")
     try:
-        config = kind.config_type(**dict(settings))
+        config = kind.config_type(**(kind.live_values | dict(settings)))
     except TypeError as error:
         raise UsageError(f"{name}: {error}; `grapevine systems {name}` lists its parameters") from None
     return kind(config, me)

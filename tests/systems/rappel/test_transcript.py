@@ -38,7 +38,7 @@ def peer(node: Address) -> RappelPeer:
     """A node that knows its place."""
     return RappelPeer(
         node,
-        RappelConfig(children=2),
+        RappelConfig(children=2, dimensions=2),
         subscriptions=[0] if node else [],
         published=[] if node else [0],
         publisher_of=lambda topic: 0,

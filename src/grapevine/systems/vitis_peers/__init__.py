@@ -57,7 +57,7 @@ class VitisPeers(PeerSystem[VitisPeer]):
         return peer.roles()
 
     def carriers(self, peer: VitisPeer, now: float) -> dict[int, Collection[Address]]:
-        found = {topic: peer.carriers(now, topic) for topic in sorted(peer.topics | set(peer.relays))}
+        found = {topic: peer.carriers(now, topic) for topic in sorted(peer.carried(now))}
         return {topic: others for topic, others in found.items() if others or topic in peer.topics}
 
 

@@ -5,8 +5,9 @@ Rules break ties by row numbers, so a node keeps its row as long as it is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +19,9 @@ from grapevine.systems.peer import Address
 from grapevine.systems.vitis import VitisConfig, select_neighbors
 from grapevine.systems.vitis_peers.messages import Descriptor
 
-_ROWS = 512  # room at first
+Overlap = Callable[[Address], tuple[int, int]]  # how many topics a node has in common with this one, and in all
+
+_ROOM = 512  # for candidates of the ring
 _OWN = 0
 
 
@@ -29,20 +32,28 @@ class Book:
         self.me, self._seed = me, seed
         self.known: dict[Address, Descriptor] = {}
         self.heard: dict[Address, float] = {}
+        self.teller: dict[Address, Address] = {}  # who described them last
         self._since: dict[Address, float] = {}  # when their sessions began
+        self._gone: dict[Address, float] = {}  # what others heard of these before is old news
         self._rows: dict[Address, int] = {me.node: _OWN}
         self._free: list[int] = []
 
-    def learn(self, now: float, news: Iterable[Descriptor]) -> None:
-        """Take what others know, where it is fresher."""
+    def learn(self, now: float, news: Iterable[Descriptor], sender: Address | None = None) -> None:
+        """Take what others know, where it is fresher. What a node says of itself counts in any case."""
         for told in news:
             heard = now - max(told.age_s, 0.0)
-            if told.node != self.me.node and heard > self.heard.get(told.node, -np.inf):
-                known = self.known.get(told.node)
-                if known is None or told.version >= known.version:
-                    self.known[told.node] = told
-                    self._since[told.node] = heard - told.up_s
-                self.hear(told.node, heard)
+            if told.node == self.me.node:
+                continue
+            if told.node != sender and heard <= max(
+                self.heard.get(told.node, -np.inf), self._gone.get(told.node, -np.inf)
+            ):
+                continue
+            known = self.known.get(told.node)
+            if known is None or told.version >= known.version or told.node == sender:
+                self.known[told.node] = told
+                self._since[told.node] = heard - told.up_s
+                self.teller[told.node] = told.node if sender is None else sender
+            self.hear(told.node, heard)
 
     def hear(self, node: Address, when: float) -> None:
         """A sign of life of a known node."""
@@ -51,15 +62,29 @@ class Book:
             if node not in self._rows:
                 self._rows[node] = self._free.pop() if self._free else len(self._rows)
 
-    def forget(self, node: Address) -> None:
-        """It is gone."""
+    def note_version(self, node: Address, version: int) -> None:
+        """The node itself said which version its profile has."""
+        if node in self.known:
+            self.known[node] = msgspec.structs.replace(self.known[node], version=version)
+
+    def forget(self, node: Address, gone: float = -np.inf) -> None:
+        """Drop it; and what others heard of it until `gone` does not bring it back."""
         if self.known.pop(node, None) is not None:
-            del self.heard[node], self._since[node]
+            del self.heard[node], self._since[node], self.teller[node]
             self._free.append(self._rows.pop(node))
+            if gone > -np.inf:
+                self._gone[node] = gone
 
     def forget_older(self, when: float) -> None:
         """Nobody has heard of these since."""
         for node in [node for node, heard in self.heard.items() if heard < when]:
+            self.forget(node)
+        self._gone = {node: gone for node, gone in self._gone.items() if gone >= when}
+
+    def trim(self, most: int, keep: Collection[Address]) -> None:
+        """Of the others than those to keep, only the most recently heard of stay."""
+        others = {node: heard for node, heard in self.heard.items() if node not in keep}
+        for node in by_freshness(others, len(others))[most:]:
             self.forget(node)
 
     def told(self, now: float, nodes: Iterable[Address]) -> tuple[Descriptor, ...]:
@@ -76,10 +101,16 @@ class Book:
         return now - began >= settle_s
 
     def select(
-        self, now: float, config: VitisConfig, settle_s: float, candidates: Iterable[Address], backups: list[Address]
+        self,
+        now: float,
+        config: VitisConfig,
+        settle_s: float,
+        candidates: Iterable[Address],
+        backups: list[Address],
+        overlap: Overlap,
     ) -> tuple[list[Address], list[Address]]:
         """Algorithm 4: a new table from the candidates, and new ring backups from these and the old ones."""
-        arrays = Arrays(self, now, settle_s)
+        arrays = _Arrays(self, now, settle_s, overlap)
         pool = arrays.pool(candidates)
         picks = np.full(config.table_size, NOBODY, np.int32)
         end = pool.size[0]
@@ -96,47 +127,53 @@ class Book:
         node_of = {row: node for node, row in self._rows.items()}
         return [node_of.get(row, NOBODY) for row in rows], [node_of[row] for row in kept.tolist() if row != NOBODY]
 
-    def next_hop(self, now: float, settle_s: float, key: int, table: list[Address], fresh: float) -> Address | None:
-        """Greedy lookup over the table; links that were silent since `fresh` are not used."""
-        arrays = Arrays(self, now, settle_s)
-        links = [self._rows[node] for node in table if node in self._rows and self.heard[node] >= fresh]
-        views = arrays.views._replace(
-            starts=np.array([0, len(links)], np.int64),
-            links=np.array(links, np.int32),
-            heard=np.zeros(len(links), np.int32),
-        )
-        row = small_world.next_hop(_OWN, np.uint64(key), 0, arrays.profiles.ids, views)
-        return next((node for node, number in self._rows.items() if number == row), None)
+    def next_hops(
+        self, now: float, settle_s: float, keys: NDArray[np.uint64], links: list[Address]
+    ) -> list[tuple[Address, NDArray[np.int64]]]:
+        """Greedy lookup over the links: by next hop, which of the keys it is for. Others have none."""
+        nodes = [self.me.node, *links]
+        ids = np.array([self.me.ring_id, *(self.known[node].ring_id for node in links)], np.uint64)
+        settled = np.array([self.has_settled(node, now, settle_s) for node in nodes], np.bool_)
+        rows = np.arange(1, len(nodes), dtype=np.int32)
+        out = np.empty(len(keys), np.int32)
+        small_world.next_hops(_OWN, keys, 0, ids, _views(settled, rows), out)
+        return [(nodes[row], np.flatnonzero(out == row)) for row in np.unique(out[out != NOBODY]).tolist()]
 
 
-class Arrays:
-    """The book as rules read it. Topics are numbered by this node's own; all others are one number without weight."""
+def _views(settled: NDArray[np.bool_], links: NDArray[np.int32]) -> Views:
+    """A table of links, and nothing else, as rules read it."""
+    empty = np.empty((0, 0), np.int32)
+    starts, heard = np.array([0, len(links)], np.int64), np.zeros(len(links), np.int32)
+    return Views(starts, links, heard, empty, empty, empty, np.ones(len(settled), np.bool_), settled)
 
-    def __init__(self, book: Book, now: float, settle_s: float) -> None:
+
+class _Arrays:
+    """The book as rules read it.
+
+    The rule of friends adds the weights of common topics up. Their number is known, so there is one topic per row that
+    weighs as much, and this node has them all: the sums are the same, whatever the number of topics.
+    """
+
+    def __init__(self, book: Book, now: float, settle_s: float, overlap: Overlap) -> None:
         self._rows = book._rows
         size = max(self._rows.values()) + 1
-        own = {topic: i for i, topic in enumerate(book.me.topics)}
         ids, settled = np.zeros(size, np.uint64), np.zeros(size, np.bool_)
-        mass, topics = np.zeros(size, np.int64), [np.empty(0, np.int32)] * size
+        mass, weights = np.zeros(size, np.int64), np.zeros(size, np.int32)
         for node, row in self._rows.items():
             known = book.me if row == _OWN else book.known[node]
             ids[row] = known.ring_id
-            mass[row] = len(known.topics)
-            topics[row] = np.array([own[t] for t in known.topics if t in own], np.int32)
+            weights[row], mass[row] = (0, known.topics) if row == _OWN else overlap(node)
             settled[row] = book.has_settled(node, now, settle_s)
-        starts = np.concatenate([[0], np.cumsum([len(row) for row in topics])]).astype(np.int64)
-        weights = np.ones(max(len(own), 1), np.int32)
-        self.profiles = Profiles(ids, starts, np.concatenate(topics).astype(np.uint16), weights, mass)
-        nothing, empty = np.empty(0, np.int32), np.empty((0, 0), np.int32)
-        self.views = Views(
-            np.zeros(2, np.int64), nothing, nothing, empty, empty, empty, np.ones(size, np.bool_), settled
-        )
+        topics = np.concatenate([np.arange(size), np.arange(1, size)]).astype(np.uint16)
+        starts = np.concatenate([[0], np.arange(size, 2 * size)]).astype(np.int64)
+        self.profiles = Profiles(ids, starts, topics, weights, mass)
+        self.views = _views(settled, np.empty(0, np.int32))
 
     def pool(self, nodes: Iterable[Address]) -> Candidates:
         """A buffer of candidates, with room for some more."""
         rows = self._of(nodes)
-        made = new_candidates(len(rows) + _ROWS)
-        start_over(made, len(rows) + _ROWS)
+        made = new_candidates(len(rows) + _ROOM)
+        start_over(made, len(rows) + _ROOM)
         offer_all(made, rows, np.zeros(len(rows), np.int32), 0, _OWN)
         return made
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from grapevine.blocks.views import GATEWAY_TIES, NOBODY
-from grapevine.kernels.rng import absorb, stream
-from grapevine.kernels.topic_graph import Scratch
-from grapevine.model.ids import distance
 from grapevine.systems.peer import (
     Address,
     Deliver,
@@ -26,24 +22,34 @@ from grapevine.systems.peer import (
     Send,
     SetTimer,
 )
-from grapevine.systems.vitis import Proposals, choose_gateway
-from grapevine.systems.vitis_peers.book import Book, by_freshness
+from grapevine.systems.vitis_peers.asking import Asking
 from grapevine.systems.vitis_peers.config import VitisPeerConfig
+from grapevine.systems.vitis_peers.elections import Elections, Member
+from grapevine.systems.vitis_peers.interests import Interests, check_topic
 from grapevine.systems.vitis_peers.messages import (
+    TOPICS_A_PART,
+    Ask,
     Descriptor,
     Exchange,
     Goodbye,
     Heartbeat,
     Notify,
     Profile,
-    Proposal,
     Relay,
     Sample,
-    WhoAreYou,
+    Topics,
+    pack,
+    parts,
+    unpack,
 )
+from grapevine.systems.vitis_peers.overlay import Overlay
+from grapevine.systems.vitis_peers.profiles import Shelf
+from grapevine.systems.vitis_peers.proposals import Heard, Tellings
+from grapevine.systems.vitis_peers.relays import Relays
+from grapevine.systems.vitis_peers.window import Windows
 
-_KEPT_CONTACTS = 20
-_KEPT_EVENTS = 1_000  # of a publisher and topic, to know a copy when it comes
+_CONTACTS = 20  # that are remembered
+_NOTHING: Topics = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +58,17 @@ class Memory:
 
     version: int
     topics: tuple[int, ...]
-    contacts: tuple[Address, ...]
-    sequences: dict[int, int]
-    seen: dict[tuple[Address, int], set[int]]
+    contacts: tuple[Address, ...] = ()
+    sequences: dict[int, int] = field(default_factory=dict)
+    seen: Windows = field(default_factory=Windows)
+
+
+class Proposal(NamedTuple):
+    """Whom a node proposes as the gateway of a topic."""
+
+    gateway: Address
+    parent: Address
+    hops: int
 
 
 class VitisPeer(Peer):
@@ -71,36 +85,36 @@ class VitisPeer(Peer):
         contacts: Iterable[Address],
         random: Random,
         memory: Memory | None = None,
+        ring_id_of: Callable[[Address], int] | None = None,  # where it follows from the address, nobody can choose it
     ) -> None:
         self.me, self.config = me, config
-        self.topics = set(memory.topics if memory else topics)
         self._ring_id, self._topic_id, self._random = ring_id, topic_id, random
-        self._version = memory.version + 1 if memory else 1
+        version = memory.version + 1 if memory else 1
+        self.interests = Interests(memory.topics if memory else topics, version, config.most_topics)
         self._contacts = tuple(memory.contacts if memory and memory.contacts else contacts)
         self._sequences = dict(memory.sequences) if memory else {}
-        self._seen = dict(memory.seen) if memory else {}
+        self._seen = memory.seen if memory else Windows()
         self._started = 0.0
         self._turns = 0
-        self.book = Book(self._about(0.0), random.getrandbits(32))
-        self.cache: dict[Address, float] = {}  # Newscast: whom, and when somebody last heard of it
-        self.table: list[Address] = []  # successor, predecessor, long links, friends; NOBODY: free
-        self.backups: list[Address] = []
-        self.reverse: dict[Address, float] = {}  # who has this node in its table, and when it last said so
-        self.proposals: dict[int, Proposal] = {}  # by topic
-        self._told: dict[Address, dict[int, Proposal]] = {}  # what neighbours propose
-        self.relays: dict[int, dict[Address, float]] = {}  # by topic: to whom it is carried, until when
-        self._offered: set[Address] = set()  # candidates since the last turn
+        self.shelf = Shelf(config.most_topics)
+        self.overlay = Overlay(self._about(0.0), config, random, self.shelf.overlap, ring_id_of)
+        self._asking = Asking(self.overlay.book, self.shelf, self.interests, config)
+        self.elections = Elections(me, ring_id, config.gateway_reach)
+        self._heard: dict[Address, Heard] = {}  # what neighbours propose
+        self._tellings = Tellings(random.getrandbits(53))
+        self.relays = Relays(self._keys, config.most_relays)
+        self._routes: dict[int, list[Address]] = {}  # `carriers` of topics, until something changes
         self._linked: set[Address] = set()
         self._out: list[Effect] = []
         self._handlers: dict[type, Callable[[float, Address, Any], None]] = {
             Sample: self._on_sample,
             Exchange: self._on_exchange,
             Heartbeat: self._on_heartbeat,
-            WhoAreYou: self._on_who_are_you,
+            Ask: self._on_ask,
             Profile: self._on_profile,
             Relay: self._on_relay,
-            Notify: self._on_notify,
             Goodbye: self._on_goodbye,
+            Notify: self._on_notify,
         }
 
     # What the host calls
@@ -108,15 +122,16 @@ class VitisPeer(Peer):
     def start(self, now: float) -> Effects:
         self._started = now
         self._renew(now)
-        for node in self._contacts:
-            self._send(node, Sample((self.book.me,), answer=False))
+        self._call_contacts()
         self._out.append(SetTimer("turn", self._random.random() * self.config.round_s))
         return self._take()
 
     def on_message(self, now: float, sender: Address, message: Any) -> Effects:
         handler = self._handlers.get(type(message))
         if handler is not None:
-            self.book.hear(sender, now)
+            self.overlay.book.hear(sender, now)
+            if not isinstance(message, Notify):
+                self._routes.clear()
             handler(now, sender, message)
         return self._take()
 
@@ -125,70 +140,56 @@ class VitisPeer(Peer):
             self._turn(now)
         return self._take()
 
+    def meet(self, now: float, node: Address) -> Effects:
+        if node != self.me:
+            self._contacts = (*self._contacts, node)[-_CONTACTS:]
+            self._send(node, Sample((self.overlay.book.me,), answer=False))
+        return self._take()
+
+    def on_unreachable(self, now: float, node: Address) -> Effects:
+        self._forget(now, node)
+        self._announce_links()
+        return self._take()
+
     def publish(self, now: float, topic: int, payload: bytes, sequence: int | None = None) -> Effects:
+        check_topic(topic)
         self._sequences[topic] = self._sequences.get(topic, 0) + 1 if sequence is None else sequence
         event = Notify(topic, self._sequences[topic], self.me, payload)
-        self._is_new(event)
+        self._seen.add(self.me, topic, event.sequence)
         self._pass_on(now, event, None)
         return self._take()
 
     def subscribe(self, now: float, topic: int) -> Effects:
-        if topic not in self.topics:
-            self.topics.add(topic)
-            self._version += 1
-            self._renew(now)
+        self.interests.add(topic)
+        self._renew(now)
         return self._take()
 
     def unsubscribe(self, now: float, topic: int) -> Effects:
-        if topic in self.topics:
-            self.topics.discard(topic)
-            self.proposals.pop(topic, None)
-            self._version += 1
-            self._renew(now)
+        self.interests.remove(topic)
+        self._renew(now)
         return self._take()
 
     def leave(self, now: float) -> Effects:
-        for node in self.neighbours(now):
+        for node in self.overlay.neighbours():
             self._send(node, Goodbye())
         self._out.append(Finished())
         return self._take()
 
-    @classmethod
-    def warm_up(cls, config: VitisPeerConfig) -> None:
-        """Compile the rules: two nodes meet and take a turn."""
-        peers = [
-            cls(me, config, ring_id=me << 60, topics=[1], topic_id=int, contacts=[1 - me], random=Random(me))
-            for me in range(2)
-        ]
-        told = [(node, effect) for node, peer in enumerate(peers) for effect in peer.start(0.0)]
-        for turn in range(1, 4):
-            answers = [
-                (effect.to, answer)
-                for node, effect in told
-                if isinstance(effect, Send) and effect.to in (0, 1)
-                for answer in peers[effect.to].on_message(float(turn), node, effect.message)
-            ]
-            told = answers + [(node, made) for node, peer in enumerate(peers) for made in peer.on_timer(turn, "turn")]
-
-    def meet(self, now: float, node: Address) -> Effects:
-        if node != self.me:
-            self._contacts = (*self._contacts, node)[-_KEPT_CONTACTS:]
-            self._send(node, Sample((self.book.me,), answer=False))
-        return self._take()
-
-    def on_unreachable(self, now: float, node: Address) -> Effects:
-        self._on_goodbye(now, node, Goodbye())
-        self._announce_links(now)
-        return self._take()
-
     def carried(self, now: float) -> Collection[int]:
-        return self.topics | {t for t, c in self.relays.items() if any(end > now for end in c.values())}
+        return self.interests.topics | self.relays.topics(now)
 
     def partners(self, now: float, topic: int) -> Collection[Address]:
         return self.carriers(now, topic)
 
     def has_path(self, now: float, topic: int) -> bool:
-        return bool(self.partners(now, topic)) or self._next_hop(now, topic) is not None
+        """With a link there is a next hop, or this node is the rendezvous, where the event belongs."""
+        return bool(self.carriers(now, topic) or self.overlay.usable_links(now))
+
+    def memory(self) -> Memory:
+        """What the node remembers of this session in the next one."""
+        contacts = tuple(dict.fromkeys([*self.neighbours(0.0), *self.overlay.cache, *self._contacts]))
+        topics = tuple(sorted(self.topics))
+        return Memory(self.interests.version, topics, contacts[:_CONTACTS], self._sequences, self._seen)
 
     def roles(self) -> dict[Address, list[str]]:
         kinds = ["successor", "predecessor"]
@@ -201,22 +202,44 @@ class VitisPeer(Peer):
             roles.setdefault(node, []).append("reverse")
         return roles
 
-    def memory(self) -> Memory:
-        """What the node remembers of this session in the next one."""
-        contacts = tuple(
-            dict.fromkeys([*(node for node in self.table if node != NOBODY), *self.cache, *self._contacts])
-        )
-        return Memory(self._version, tuple(sorted(self.topics)), contacts[:20], self._sequences, self._seen)
+    # What a measurement looks at
+
+    @property
+    def topics(self) -> set[int]:
+        """What the node wants."""
+        return self.interests.topics
+
+    @property
+    def table(self) -> list[Address]:
+        """Successor, predecessor, long links, friends; NOBODY: free."""
+        return self.overlay.table
+
+    @property
+    def reverse(self) -> Collection[Address]:
+        """Who has this node in its table."""
+        return self.overlay.reverse
+
+    @property
+    def proposals(self) -> dict[int, Proposal]:
+        """Gateways by topic."""
+        return {
+            topic: Proposal(gateway, parent, hops)
+            for topic, gateway, _, parent, hops in self.elections.proposals.tolist()
+        }
 
     def neighbours(self, now: float) -> list[Address]:
         """Links, both ways."""
-        return list(dict.fromkeys([*(node for node in self.table if node != NOBODY), *self.reverse]))
+        return self.overlay.neighbours()
+
+    # A turn
 
     def _about(self, now: float) -> Descriptor:
-        return Descriptor(self.me, self._ring_id, self._version, tuple(sorted(self.topics)), now - self._started)
+        interests = self.interests
+        return Descriptor(self.me, self._ring_id, interests.version, len(interests.topics), now - self._started)
 
     def _renew(self, now: float) -> None:
-        self.book.me = self._about(now)
+        self.overlay.book.me = self._about(now)
+        self._routes.clear()
 
     def _send(self, to: Address, message: Message) -> None:
         self._out.append(Send(to, message))
@@ -225,206 +248,152 @@ class VitisPeer(Peer):
         taken, self._out = self._out, []
         return taken
 
-    # A turn
+    def _call_contacts(self) -> None:
+        for node in self._contacts:
+            self._send(node, Sample((self.overlay.book.me,), answer=False))
 
     def _turn(self, now: float) -> None:
-        config, oldest = self.config, now - self.config.silence_s
+        config, overlay = self.config, self.overlay
         self._turns += 1
         self._renew(now)
-        self._forget_silent(oldest)
-        self._select(now)
-        if not self.book.known:
-            for node in self._contacts:  # nobody answered: a contact may be there again
-                self._send(node, Sample((self.book.me,), answer=False))
-        self._sample(now)
-        self._exchange(now)
+        self.shelf.measure_by(self.interests.array())
+        overlay.forget_silent(now)
+        self.relays.expire(now)
+        overlay.select(now)
+        self._forget_profiles(now)
+        if not overlay.book.known:
+            self._call_contacts()  # nobody answered: a contact may be there again
+        if self._turns % config.sample_rounds == 0 and (partner := overlay.sample_partner()) is not None:
+            self._send(partner, Sample(overlay.sample(now), answer=False))
+        if (partner := overlay.exchange_partner(self._turns)) is not None:
+            self._send(partner, Exchange(overlay.view(now), answer=False))
         self._elect()
-        for node in self.neighbours(now):
-            self._send(node, Heartbeat(self._version, node in self.table, self._proposals_for(node)))
+        self._send_heartbeats()
         if self._turns % config.relay_rounds == 0:
-            self._look_up(now)
-        self._announce_links(now)
+            mine = self.elections.gateway_of()  # Algorithm 5, lines 20-22
+            self._extend(now, self.elections.topics[mine], self.elections.keys[mine])
+        for node, question in self._asking.questions(now, set(overlay.neighbours())):
+            self._send(node, question)
+        self._announce_links()
         self._out.append(SetTimer("turn", config.round_s * self._random.uniform(0.9, 1.1)))
 
-    def _forget_silent(self, oldest: float) -> None:
-        """Algorithm 7: links that were silent for too long are dropped; so is what is only hearsay of old."""
-        self.reverse = {node: heard for node, heard in self.reverse.items() if heard >= oldest}
-        self.book.forget_older(oldest)
-        known = self.book.known
-        self.cache = {node: heard for node, heard in self.cache.items() if node in known}
-        self.table = [node if node in known else NOBODY for node in self.table]
-        self.backups = [node for node in self.backups if node in known]
-        self._told = {node: told for node, told in self._told.items() if node in known}
+    def _forget_profiles(self, now: float) -> None:
+        neighbours = set(self.overlay.neighbours())
+        self._asking.forget_unknown(now)
+        self.shelf.keep_places(neighbours)
+        self._tellings.keep(neighbours)
+        self._heard = {node: heard for node, heard in self._heard.items() if node in neighbours}
 
-    def _sample(self, now: float) -> None:
-        """Newscast: exchange caches with a random member of it."""
-        if self.cache:
-            partner = self._random.choice(sorted(self.cache))
-            self._send(partner, Sample((self.book.me, *self.book.told(now, self.cache)), answer=False))
+    def _announce_links(self) -> None:
+        linked = set(self.overlay.neighbours())
+        self._out += [LinkDown(node) for node in sorted(self._linked - linked)]
+        self._out += [LinkUp(node) for node in sorted(linked - self._linked)]
+        self._linked = linked
+
+    # Gossip
 
     def _on_sample(self, now: float, sender: Address, message: Sample) -> None:
         if not message.answer:
-            self._send(sender, Sample((self.book.me, *self.book.told(now, self.cache)), answer=True))
-        self._learn(now, message.known)
-        heard = self.book.heard
-        known = {told.node for told in message.known if told.node in heard} | {n for n in self.cache if n in heard}
-        self.cache = {node: heard[node] for node in by_freshness({n: heard[n] for n in known}, self.config.sample_size)}
-
-    def _exchange(self, now: float) -> None:
-        """T-Man with a neighbour, every other turn with one of the ring; without any, with a sample."""
-        links = [node for node in self.table if node != NOBODY]
-        ring = [node for node in self.table[:2] if node != NOBODY]
-        partners = (ring if self._turns % 2 and ring else links) or sorted(self.cache)
-        if partners:
-            self._send(self._random.choice(partners), Exchange(self._view(now), answer=False))
-
-    def _view(self, now: float) -> tuple[Descriptor, ...]:
-        nodes = dict.fromkeys([*self.table, *self.cache, *self.backups])
-        return self.book.me, *self.book.told(now, nodes)
+            self._send(sender, Sample(self.overlay.sample(now), answer=True))
+        self.overlay.merge_sample(now, sender, message.known)
 
     def _on_exchange(self, now: float, sender: Address, message: Exchange) -> None:
         if not message.answer:
-            self._send(sender, Exchange(self._view(now), answer=True))
-        self._learn(now, message.known)
-        self._offered |= {told.node for told in message.known}
+            self._send(sender, Exchange(self.overlay.view(now), answer=True))
+        self.overlay.merge_view(now, sender, message.known)
 
-    def _learn(self, now: float, news: Iterable[Descriptor]) -> None:
-        self.book.learn(now, [told for told in news if told.is_sound() and told.age_s < self.config.silence_s])
+    def _on_ask(self, now: float, sender: Address, message: Ask) -> None:
+        for answer in self._asking.answers(sender, message):
+            self._send(sender, answer)
 
-    def _select(self, now: float) -> None:
-        """Algorithm 4, once a turn, from all that came in since the last."""
-        candidates = dict.fromkeys([*self.table, *self.cache, *sorted(self._offered)])
-        self._offered = set()
-        settle_s = self.config.settle_rounds * self.config.round_s
-        if now - self._started < settle_s:
-            settle_s = 0.0  # while all are new, as at the start of a network, anybody is better than nobody
-        self.table, self.backups = self.book.select(now, self.config, settle_s, candidates, self.backups)
+    def _on_profile(self, now: float, sender: Address, message: Profile) -> None:
+        update = self._asking.take(sender, message)
+        if update is not None:
+            self._tellings.repeat(update.node, update.added)
+
+    def _on_goodbye(self, now: float, sender: Address, message: Goodbye) -> None:
+        self._forget(now, sender)
+
+    def _forget(self, now: float, node: Address) -> None:
+        self.overlay.forget(now, node)
+        self.shelf.forget(node)
+        self.relays.drop(node)
+        self._heard.pop(node, None)
+        self._routes.clear()
 
     # Heartbeats and elections
 
-    def _on_heartbeat(self, now: float, sender: Address, message: Heartbeat) -> None:
-        known = self.book.known.get(sender)
-        if known is None or known.version < message.version:
-            self._send(sender, WhoAreYou())
-        if message.link and sender >= 0:
-            self.reverse[sender] = now
-        else:
-            self.reverse.pop(sender, None)
-        self._told[sender] = {proposal.topic: proposal for proposal in message.proposals if proposal.is_sound()}
-
-    def _on_who_are_you(self, now: float, sender: Address, message: WhoAreYou) -> None:
-        self._renew(now)
-        self._send(sender, Profile(self.book.me))
-
-    def _on_profile(self, now: float, sender: Address, message: Profile) -> None:
-        if message.me.node == sender:
-            self._learn(now, (message.me,))
-
-    def _on_goodbye(self, now: float, sender: Address, message: Goodbye) -> None:
-        self.reverse.pop(sender, None)
-        self.book.forget(sender)
-        self._forget_silent(-np.inf)
-        for carried in self.relays.values():
-            carried.pop(sender, None)
-
-    def _shares(self, node: Address, topic: int) -> bool:
-        known = self.book.known.get(node)
-        return known is not None and topic in known.topics
-
-    def _proposals_for(self, node: Address) -> tuple[Proposal, ...]:
-        return tuple(proposal for topic, proposal in self.proposals.items() if self._shares(node, topic))
-
     def _elect(self) -> None:
-        """Algorithm 5 for every topic, from what neighbours who share it proposed last."""
-        neighbours = self.neighbours(0.0)
-        self.proposals = {
-            topic: self._choose(topic, [node for node in neighbours if self._shares(node, topic)])
-            for topic in sorted(self.topics)
-        }
+        """Algorithm 5, from what neighbours who share the topics proposed last."""
+        own, elections = self.interests.array(), self.elections
+        if own is not elections.topics:
+            elections.want(own, self._keys(own))
+            for heard in self._heard.values():
+                heard.keep(own)
+        known, members = self.overlay.book.known, {}
+        for node in self.overlay.neighbours():
+            heard = self._heard.get(node) or self._heard.setdefault(node, Heard())
+            members[node] = Member(known[node].ring_id, self.shelf.places(node), heard)
+        elections.meet(members)
+        elections.elect()
 
-    def _choose(self, topic: int, members: list[Address]) -> Proposal:
-        told = {node: self._told[node][topic] for node in members if topic in self._told.get(node, {})}
-        place = {self.me: 0}
-        ids = [self._ring_id]
-        for node, proposal in told.items():
-            for other, ring_id in ((node, self.book.known[node].ring_id), (proposal.gateway, proposal.gateway_id)):
-                if other not in place:
-                    place[other] = len(ids)
-                    ids.append(ring_id)
-            place.setdefault(proposal.parent, len(place))
-            ids += [0] * (len(place) - len(ids))
-        key, count = self._topic_id(topic), len(place)
-        made = Proposals(*(np.full(count, NOBODY, np.int32) for _ in range(3)))
-        for node, proposal in told.items():
-            at = place[node]
-            made.gateway[at], made.parent[at], made.hops[at] = (
-                place[proposal.gateway],
-                place[proposal.parent],
-                proposal.hops,
-            )
-        edges = np.array([place[node] for node in told], np.int32)
-        graph = Scratch(np.empty(0, np.int32), np.array([0, len(edges)], np.int64), edges)
-        away = np.array([distance(ring_id, key) for ring_id in ids], np.uint64)
-        ties = np.uint64(
-            absorb(np.uint64(stream(self._ring_id & 0x7FFFFFFF, topic & 0x7FFF_FFFF_FFFF_FFFF, 0)), GATEWAY_TIES)
-        )
-        seen = np.full(count, NOBODY, np.int32)
-        gateway, parent, hops = choose_gateway(0, self.config.gateway_reach, away, made, graph, seen, ties)
-        node_of = {at: node for node, at in place.items()}
-        return Proposal(topic, node_of[gateway], ids[gateway], node_of[parent], hops)
+    def _send_heartbeats(self) -> None:
+        """Algorithm 6, with what each does not know yet of the proposals."""
+        interests, elections, tellings = self.interests, self.elections, self._tellings
+        for node in self.overlay.neighbours():
+            stamp, version, again = tellings.progress(node)
+            news = elections.news(self.shelf.places(node), stamp, again)
+            changes = interests.changes_since(version)
+            withdrawn = self.shelf.shared(node, changes[1]) if changes else _NOTHING
+            link, repeat = node in self.table, self._heard[node].must_repeat()
+            for told in tellings.tell(node, news, withdrawn, elections.stamp, interests.version):
+                me = self.overlay.book.me
+                self._send(node, Heartbeat(me, link, repeat, tellings.session, *told))
+
+    def _on_heartbeat(self, now: float, sender: Address, message: Heartbeat) -> None:
+        if message.me.node != sender or not message.me.is_sound():
+            return
+        self.overlay.learn(now, sender, (message.me,))
+        self.overlay.link(now, sender, message.link)
+        if sender in self.overlay.reverse or sender in self.table:
+            heard = self._heard.get(sender) or self._heard.setdefault(sender, Heard())
+            self.elections.mark(heard.take(message, self.interests))
+            if message.repeat:
+                self._tellings.repeat(sender)
 
     # Relay paths
 
-    def _next_hop(self, now: float, topic: int) -> Address | None:
-        settle_s = self.config.settle_rounds * self.config.round_s
-        fresh = now - 2 * self.config.round_s
-        return self.book.next_hop(now, settle_s, self._topic_id(topic), self.table, fresh)
+    def _keys(self, topics: Topics) -> Topics:
+        return np.fromiter(map(self._topic_id, topics.tolist()), np.uint64, len(topics))
 
-    def _look_up(self, now: float) -> None:
-        """As a gateway: renew the path to the rendezvous of the topic."""
-        for topic, proposal in self.proposals.items():
-            if proposal.gateway == self.me:
-                self._relay(now, topic)
-
-    def _relay(self, now: float, topic: int) -> None:
-        hop = self._next_hop(now, topic)
-        if hop is not None:
-            self._carry(now, topic, hop)
-            self._send(hop, Relay(topic))
+    def _extend(self, now: float, topics: Topics, keys: Topics) -> None:
+        """Take the paths of these topics one step nearer to their rendezvous."""
+        until = now + self.config.relay_s
+        for hop, which in self.overlay.next_hops(now, keys):
+            self.relays.carry(hop, topics[which], until, keys[which])
+            for some in parts(topics[which], TOPICS_A_PART):
+                self._send(hop, Relay(pack(some)))
 
     def _on_relay(self, now: float, sender: Address, message: Relay) -> None:
-        """Join the path, and extend it, unless that was done a moment ago for another gateway."""
-        carried = self.relays.get(message.topic, {})
-        until = now + self.config.relay_s
-        renewed = any(end > until - self.config.round_s for node, end in carried.items() if node != sender)
-        self._carry(now, message.topic, sender)
-        if not renewed:
-            self._relay(now, message.topic)
-
-    def _carry(self, now: float, topic: int, node: Address) -> None:
-        self.relays.setdefault(topic, {})[node] = now + self.config.relay_s
+        """Join the paths, and extend them, unless that was done a moment ago for another gateway."""
+        if sender in self.overlay.book.known:
+            until = now + self.config.relay_s
+            topics, keys = self.relays.join(sender, unpack(message.topics), until, until - self.config.round_s)
+            self._extend(now, topics, keys)
 
     def carriers(self, now: float, topic: int) -> list[Address]:
         """With whom events of the topic are exchanged: neighbours who want it, if this node does, and relay paths."""
-        carried = {node: end for node, end in self.relays.get(topic, {}).items() if end > now}
-        if topic in self.relays:
-            self.relays[topic] = carried
-        wanting = [n for n in self.neighbours(now) if self._shares(n, topic)] if topic in self.topics else []
-        return list(dict.fromkeys([*wanting, *carried]))
+        if topic not in self._routes:
+            wanting = []
+            if topic in self.topics:
+                wanting = [node for node in self.overlay.neighbours() if self.shelf.wants(node, topic)]
+            self._routes[topic] = list(dict.fromkeys([*wanting, *self.relays.of(now, topic)]))
+        return self._routes[topic]
 
     # Events
 
-    def _is_new(self, event: Notify) -> bool:
-        seen = self._seen.setdefault((event.publisher, event.topic), set())
-        if event.sequence in seen:
-            return False
-        seen.add(event.sequence)
-        if len(seen) > _KEPT_EVENTS:
-            seen.discard(min(seen))
-        return True
-
     def _on_notify(self, now: float, sender: Address, event: Notify) -> None:
-        if not self._is_new(event):
+        if not event.is_sound() or not self._seen.add(event.publisher, event.topic, event.sequence):
             return
         if event.topic in self.topics:
             self._out.append(Deliver(event.topic, event.sequence, event.payload, sender))
@@ -435,14 +404,8 @@ class VitisPeer(Peer):
         others = self.carriers(now, event.topic)
         on_path = bool(others)
         if not on_path:
-            hop = self._next_hop(now, event.topic)
-            others = [hop] if hop is not None else []
+            key = np.array([self._topic_id(event.topic)], np.uint64)
+            others = [hop for hop, _ in self.overlay.next_hops(now, key)]
         for node in others:
             if node != sender:
                 self._send(node, Notify(event.topic, event.sequence, event.publisher, event.payload, not on_path))
-
-    def _announce_links(self, now: float) -> None:
-        linked = set(self.neighbours(now))
-        self._out += [LinkDown(node) for node in sorted(self._linked - linked)]
-        self._out += [LinkUp(node) for node in sorted(linked - self._linked)]
-        self._linked = linked
