@@ -17,6 +17,9 @@ from grapevine.systems.peer import Address, Effects, Peer, Send
 from grapevine.systems.rappel import Memory as RappelMemory
 from grapevine.systems.rappel import RappelConfig, RappelPeer
 from grapevine.systems.rappel import messages as rappel_messages
+from grapevine.systems.rappel.messages import HereIAm
+from grapevine.systems.rappel.outbox import Outbox
+from grapevine.systems.rappel.position import Locating
 from grapevine.systems.vitis_peers import Memory, VitisPeer, VitisPeerConfig
 from grapevine.systems.vitis_peers import messages as vitis_messages
 
@@ -141,6 +144,13 @@ class LiveRappel(LiveSystem):
 
     def join(self, peer: RappelPeer, now: float, topic: int) -> Effects:
         return peer.found(topic)
+
+    def warm_up(self) -> None:
+        """A newcomer finds its place beside one landmark."""
+        locating = Locating(self.config, [1], Random(0), Outbox())
+        for number in range(self.config.landmark_rounds + 1):
+            locating.ask(float(number))
+            locating.hear(number + 0.01, 1, HereIAm(number, (0.0,) * self.config.dimensions, 1.0))
 
 
 def _itself(topic: int) -> int:
