@@ -386,15 +386,13 @@ class Node:
 
     def _take_kept(self, connection: Connection, topic: int, sequence: int, envelope: bytes) -> bool:
         """An event that was missed, and asked for."""
-        event = self._checked(connection, topic, sequence, envelope)
-        if (
-            event is not None
-            and topic in self._ledger
-            and published_ms(event) < self.since_ms(topic) - CLOCKS_DIFFER_MS
-        ):
+        event = self._checked(connection, topic, sequence, envelope, pulled=True)
+        if event is None:
+            return False
+        if topic in self._ledger and published_ms(event) < self.since_ms(topic) - CLOCKS_DIFFER_MS:
             self._ledger.nothing_below(topic, event.publisher.full, sequence, lost=False)
             return False
-        return event is not None and self._accept(event, connection.address, pulled=True)
+        return self._accept(event, connection.address, pulled=True)
 
     def _checked(
         self, connection: Connection, topic: int, sequence: int, envelope: bytes, *, pulled: bool = False
