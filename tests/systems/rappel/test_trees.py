@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from grapevine.systems.peer import Address, Deliver, Message, Send
-from grapevine.systems.rappel import RappelConfig
+from grapevine.systems.rappel import Memory, RappelConfig, RappelPeer
 from grapevine.systems.rappel.feed import Feed, Parent
 from grapevine.systems.rappel.messages import Adopt, ChangeParent, Join, JoinForward, JoinOk, LeaveTree, Update
 from grapevine.systems.rappel.outbox import Outbox
@@ -184,3 +184,22 @@ def test_an_update_of_a_feed_that_the_node_is_not_in_is_answered_with_a_farewell
     node = subscriber()
     node.trees.on_update(9, Update(7, 1, b"news"), wanted=False)
     assert node.out.effects == [Send(9, LeaveTree(7))]
+
+
+@pytest.mark.parametrize("position", [(), (1.0, 2.0)])
+def test_who_subscribes_to_its_own_feed_first_is_its_root_all_the_same(position: tuple[float, ...]) -> None:
+    peer = RappelPeer(
+        *(0, RappelConfig(dimensions=2)),
+        subscriptions=(),
+        published=(),
+        publisher_of=lambda topic: 0,
+        key_of=str,
+        landmarks=(),
+        random=Random(1),
+        memory=Memory(session=1, position=position),
+    )
+    peer.subscribe(0.0, 7)
+    peer.found(7)
+    feed = peer.trees.feeds[7]
+    assert feed.is_root
+    assert feed.publisher_position == (position or None), "nobody is ranked before it knows where it is"

@@ -184,8 +184,7 @@ class RappelPeer(Peer):
 
     def found(self, topic: int) -> Effects:
         """This node publishes a feed from now on."""
-        feed = self._open(topic, root=True)
-        feed.publisher_position = self.position
+        self._open(topic, root=True)
         return self._out.take()
 
     def meet(self, now: float, node: Address) -> Effects:
@@ -252,7 +251,10 @@ class RappelPeer(Peer):
 
     def _open(self, topic: int, *, root: bool = False) -> Feed:
         if topic not in self.trees.feeds:
-            feed = Feed(topic, self._publisher_of(topic), root)
+            publisher = self._publisher_of(topic)
+            feed = Feed(topic, publisher, root or publisher == self.me)  # who subscribes to its own feed is its root
+            if feed.is_root:
+                feed.publisher_position = self.position or None  # until it has one, it can take no children
             if topic in self._updates:
                 feed.last, cache = self._updates[topic]
                 feed.cache = dict(cache)
