@@ -21,7 +21,8 @@ from tests.net.nodes import during, endpoint, opening, payloads, silence
 def test_the_example_works_as_it_is_written() -> None:
     async def scenario() -> None:
         async with Node.open() as first, Node.open(listen="127.0.0.1:0", bootstrap=[endpoint(first)]) as node:
-            async with node.subscribe("weather/oslo") as events:
+            subscription = node.subscribe("weather/oslo")
+            async with subscription as events:
                 await node.publish("weather/oslo", b"-3 C")
                 async for event in events:
                     assert (event.topic, event.publisher, event.payload) == ("weather/oslo", node.id, b"-3 C")
