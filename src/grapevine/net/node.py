@@ -165,6 +165,7 @@ class Node:
         self._host = Host(self._system.peer(list(self._names), self.links.connected, session), self.links)
         self._started = True
         self._host.call(self._host.peer.start)
+        await self._rejoin()
         for node in known:
             self._meet(node)
         self._tasks = [asyncio.create_task(run()) for run in (self._keep, self._tick, self._find_others)]
@@ -233,6 +234,15 @@ class Node:
             await self._open(topic)
         if new:
             self._host.call(lambda now: self._system.join(self._host.peer, now, topic))
+
+    async def _rejoin(self) -> None:
+        """Topics that it published in lately: events may have been on their way when the last session ended."""
+        before_ms = time.time_ns() // 1_000_000 - int(1e3 * self.config.membership_s)
+        for (publisher, topic), last in (await self._store.last_sequences()).items():
+            if publisher == self.id and self._system.may_publish(topic, publisher):
+                newest = await self._store.find(publisher, topic, [last])
+                if newest and published_ms(newest[0]) > before_ms:
+                    await self._join(topic)
 
     async def _hand_on(self, event: StoredEvent, timeout: float) -> None:
         if not self._bootstrap and not self.links.open_connections:
