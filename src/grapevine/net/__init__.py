@@ -1,7 +1,8 @@
 """A node on real sockets: what lies between a sans-IO peer and the machine it runs on. The only user of asyncio.
 
 `Node` is what applications use. Below it: `host` drives the peer, `links` has the connections, `recovery` brings back
-what was missed, `store` keeps events, `wire` makes frames of messages, `identity` says who is at the other end.
+what was missed, `store` keeps events, `diary` what happened, `wire` makes frames of messages, `identity` says who is at
+the other end. Around it: `run` and `control` make a process of a node, `cluster` a network of processes.
 """
 
 from grapevine.net.envelope import Event

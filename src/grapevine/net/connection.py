@@ -32,7 +32,6 @@ class Connection(asyncio.Protocol):
         self.used = links.loop.time()
         self.told: dict[Address, int] = {}  # contacts that the other end was told, by the time of the record
         self.farewell = False  # one of the two has said that it closes
-        self.serving = False  # an answer of events is on its way
         self._transport: asyncio.Transport | None = None
         self._decoder = wire.Decoder(links.messages, links.config.frame_bytes)
         self._bytes = TokenBucket(links.config.rate_bytes, self.used)
@@ -76,7 +75,7 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
             links.loop.call_later(wait, self._resume)
         for message in messages:
-            if self._transport is None:  # it was dropped for what came before
+            if self.is_closing:  # it was dropped for what came before
                 return
             self._receive(now, message)
 

@@ -35,8 +35,10 @@ class Contact(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     def check(self) -> PeerId:
         """Whose record it is; PeerError if it did not sign it, or cannot be there."""
-        if not 0 < self.port < 65_536 or not _is_ip(self.host):
-            raise PeerError(f"a contact at {self.host!r}:{self.port} came; hosts are IP addresses, ports 1 – 65535")
+        if not 0 < self.port < 65_536 or not is_reachable(self.host):
+            raise PeerError(
+                f"a contact at {self.host[:50]!r}:{self.port} came; hosts are IP addresses, ports 1 – 65535"
+            )
         if not is_signed(self.key, self.content(), self.signature):
             raise PeerError(f"a contact at {self.host}:{self.port} came that its owner did not sign")
         return self.id
@@ -92,9 +94,10 @@ def parse_endpoints(texts: Iterable[str]) -> list[tuple[str, int]]:
     return found
 
 
-def _is_ip(host: str) -> bool:
+def is_reachable(host: str) -> bool:
+    """Whether others can be told this host: an IP address of one machine, without a scope (it may have any length)."""
     try:
-        ipaddress.ip_address(host)
+        address = ipaddress.ip_address(host)
     except ValueError:
         return False
-    return True
+    return not (address.is_unspecified or address.is_multicast or "%" in host)

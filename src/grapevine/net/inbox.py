@@ -2,7 +2,8 @@
 
 What happens when the application is slower than its topic is its choice: the oldest events go (`drop-oldest`), the new
 ones do (`drop-new`), or none (`block`): then the queue is filled again from the node's store, at the application's
-pace. What went is said: the iteration raises `Lagged`, and can be taken up again.
+pace. What went is said: the iteration raises `Lagged`, and can be taken up again. With `block` that happens if events
+went from the store before they were read, or when the inbox is closed before.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class Inbox:
         self.since_ms, self._enter, self._leave = since_ms, enter, leave
         self._queue: deque[StoredEvent] = deque()
         self._lagged = 0
-        self._behind = False  # the next events are in the store, not in the queue
+        self._behind = since_ms is not None  # the next events are in the store, not in the queue
+        self._left = self._first_left = 0  # events that came while that was so and were not read yet; the first of them
         self._cursor = self._newest = 0  # the last arrival that was queued, and the last of all
         self._news = asyncio.Event()
         self._closed = False
@@ -74,21 +76,20 @@ class Inbox:
         """Start with what came since some time, if that was asked for, otherwise with what comes from now on."""
         if self.since_ms is not None:
             self._cursor = await self._store.last_arrival(self.number, self.since_ms)
-            self._behind = True
 
     def put(self, event: StoredEvent) -> None:
         """An event that the store has."""
         if self._closed or event.number <= self._cursor:
             return
         self._newest = event.number
+        self._behind = self._behind or (self._policy == "block" and len(self._queue) >= self._size)
         if self._behind:
+            if not self._left:
+                self._first_left = event.number
+            self._left += 1
             return
         if len(self._queue) >= self._size:
-            if self._policy == "block":
-                self._behind = True
-                return
-            self.dropped += 1
-            self._lagged += 1
+            self._dropped(1)
             if self._policy == "drop-new":
                 return
             self._queue.popleft()
@@ -113,7 +114,11 @@ class Inbox:
             if self._queue:
                 return opened(self.topic, self._queue.popleft())
             if self._closed:
-                raise StopAsyncIteration
+                if not self._left:
+                    raise StopAsyncIteration
+                self._dropped(self._left)
+                self._left = 0
+                continue
             if self._behind:
                 await self._catch_up()
             else:
@@ -127,12 +132,22 @@ class Inbox:
 
     async def _catch_up(self) -> None:
         """Read on in the store; where it ends, the queue goes on."""
-        found = await self._store.arrivals(self.number, self._cursor, min(_BATCH, self._size))
-        self._queue.extend(found)
+        cursor, newest = self._cursor, self._newest
+        found = await self._store.arrivals(self.number, cursor, min(_BATCH, self._size))
+        if self._cursor != cursor:
+            return  # somebody else reads here, too
         if found:
+            self._queue.extend(found)
             self._cursor = found[-1].number
-        elif self._newest <= self._cursor:  # otherwise one came while the store was asked
-            self._behind = False
+            self._left = max(0, self._left - sum(self._first_left <= event.number <= self._newest for event in found))
+        elif self._newest == newest:  # otherwise one came while the store was asked
+            self._behind, self._cursor = False, max(cursor, newest)
+            self._dropped(self._left)  # retention was faster than the application
+            self._left = 0
+
+    def _dropped(self, count: int) -> None:
+        self.dropped += count
+        self._lagged += count
 
 
 def policy_of(text: str) -> Policy:

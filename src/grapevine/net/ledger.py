@@ -2,7 +2,10 @@
 
 A stream is what one publisher publishes in one topic, numbered from 1. Up to its floor nothing is missing any more:
 retention has removed it, or it is older than what the node wants, or nobody had it. Above the floor and up to the last
-number seen, every event is here or missing. Two nodes that hold the same of a topic have the same digest of it.
+number seen, every event is here, missing, or given up. Two nodes that hold the same of a topic have the same digest.
+
+Only what a publisher signed changes an account: it takes an event to show that those before it exist. Otherwise anybody
+could say that a stream has come to 2^62, and whoever believes it would take the real events for old ones.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from grapevine.net.messages import Gap, Held
 
 Stream = tuple[int, bytes]  # topic, and the publisher's id
 _GAPS_TOLD = 200  # of a stream, in one message
+_STREAMS_WITH_GAPS = 20  # of full length: all streams together have no more missing than these
 
 
 @dataclass(slots=True)
@@ -25,10 +29,13 @@ class Account:
     last: int = 0
     missing: dict[int, float] = field(default_factory=dict)  # and since when that is known
     asked: dict[int, int] = field(default_factory=dict)  # answers that did not have it
+    given_up: set[int] = field(default_factory=set)  # nobody is asked for them any more; they may still come
 
     def has(self, sequence: int) -> bool:
         """Whether the event came, or is over."""
-        return sequence <= self.floor or (sequence <= self.last and sequence not in self.missing)
+        if sequence <= self.floor:
+            return True
+        return sequence <= self.last and sequence not in self.missing and sequence not in self.given_up
 
 
 class Ledger:
@@ -37,20 +44,26 @@ class Ledger:
     def __init__(self, gap_limit: int) -> None:
         self.given_up = 0  # events that nobody had
         self._gap_limit = gap_limit
+        self._missing = 0  # of all streams
         self._topics: dict[int, dict[bytes, Account]] = {}
         self._digests: dict[int, int] = {}
 
     def open(self, topic: int, held: Iterable[tuple[bytes, int, int, Iterable[int]]], now: float) -> None:
-        """A topic whose events are wanted from now on; what a store holds of it."""
+        """A topic whose events are wanted from now on; what a store holds of it. What came meanwhile stays."""
         accounts = self._topics.setdefault(topic, {})
         for publisher, last, floor, missing in held:
             gaps = dict.fromkeys(missing, now)
-            accounts[publisher] = Account(max(floor, min(gaps, default=last + 1) - 1), last, gaps)
+            stored = Account(max(floor, min(gaps, default=last + 1) - 1), max(last, floor), gaps)
+            known = accounts.get(publisher)
+            account = accounts[publisher] = stored if known is None else _merged(known, stored)
+            self._missing += len(account.missing) - (len(known.missing) if known else 0)
+            self._keep_bounds(account)
         self._digests.pop(topic, None)
 
     def close(self, topic: int) -> None:
         """It is no longer wanted."""
-        self._topics.pop(topic, None)
+        for account in self._topics.pop(topic, {}).values():
+            self._missing -= len(account.missing)
         self._digests.pop(topic, None)
 
     def __contains__(self, topic: int) -> bool:
@@ -71,52 +84,26 @@ class Ledger:
         if account.has(sequence):
             return False
         if sequence > account.last:
-            self._expect(account, sequence - 1, now)
+            self._miss(account, account.last + 1, sequence - 1, now)
             account.last = sequence
-        account.missing.pop(sequence, None)
-        account.asked.pop(sequence, None)
+        self._found(account, sequence)
         self._digests.pop(topic, None)
         return True
 
     def lose(self, topic: int, publisher: bytes, sequence: int, now: float) -> None:
         """An event that came could not be kept: it is missing again."""
         account = self._topics.get(topic, {}).get(publisher)
-        if account is not None and sequence > account.floor:
+        if account is not None and account.floor < sequence <= account.last and account.has(sequence):
             account.missing[sequence] = now
+            self._missing += 1
+            self._keep_bounds(account)
             self._digests.pop(topic, None)
-
-    def expect(self, topic: int, publisher: bytes, last: int, now: float) -> None:
-        """Others have events up to this one."""
-        account = self._topics[topic].setdefault(publisher, Account())
-        if last > account.last:
-            self._expect(account, last, now)
-            account.last = last
-            self._digests.pop(topic, None)
-
-    def _expect(self, account: Account, last: int, now: float) -> None:
-        first = max(account.last, account.floor) + 1
-        if last - first >= self._gap_limit:  # far ahead: more than can be asked for
-            first = last - self._gap_limit + 1
-            self._raise_floor(account, first - 1)
-        for sequence in range(first, last + 1):
-            account.missing[sequence] = now
-        while len(account.missing) > self._gap_limit:
-            self._raise_floor(account, min(account.missing))
 
     def nothing_below(self, topic: int, publisher: bytes, floor: int, *, lost: bool) -> None:
         """Up to here nothing is to be had, or wanted; `lost` if that is a pity."""
         account = self._topics[topic].setdefault(publisher, Account())
         self._raise_floor(account, floor, lost=lost)
         self._digests.pop(topic, None)
-
-    def _raise_floor(self, account: Account, floor: int, *, lost: bool = True) -> None:
-        over = [sequence for sequence in account.missing if sequence <= floor]
-        for sequence in over:
-            del account.missing[sequence]
-            account.asked.pop(sequence, None)
-        self.given_up += len(over) if lost else 0
-        account.floor = max(account.floor, floor)
-        account.last = max(account.last, floor)
 
     def not_found(self, topic: int, publisher: bytes, sequences: Iterable[int], patience: int) -> None:
         """Somebody was asked for these and had none; after a few such answers they are given up."""
@@ -127,9 +114,46 @@ class Ledger:
             if sequence in account.missing:
                 account.asked[sequence] = account.asked.get(sequence, 0) + 1
                 if account.asked[sequence] >= patience:
-                    del account.missing[sequence], account.asked[sequence]
+                    self._found(account, sequence)
+                    account.given_up.add(sequence)
                     self.given_up += 1
                     self._digests.pop(topic, None)
+
+    def _miss(self, account: Account, first: int, last: int, now: float) -> None:
+        """All of these are missing, or as many of the last ones as can be asked for."""
+        first = max(first, account.floor + 1)
+        room = _STREAMS_WITH_GAPS * self._gap_limit - self._missing
+        enough = max(first, last - max(min(self._gap_limit, room), 0) + 1)
+        if enough > first:
+            self.given_up += enough - first
+            self._raise_floor(account, enough - 1)
+        for sequence in range(enough, last + 1):
+            account.missing[sequence] = now
+        self._missing += max(0, last + 1 - enough)
+        self._keep_bounds(account)
+
+    def _keep_bounds(self, account: Account) -> None:
+        absent = len(account.missing) + len(account.given_up)
+        excess = max(absent - self._gap_limit, min(self._missing - _STREAMS_WITH_GAPS * self._gap_limit, absent))
+        if excess > 0:
+            excess = min(excess + self._gap_limit // 10, absent)  # some more, or every event would sort
+            self._raise_floor(account, sorted(account.missing.keys() | account.given_up)[excess - 1])
+
+    def _raise_floor(self, account: Account, floor: int, *, lost: bool = True) -> None:
+        over = [sequence for sequence in account.missing if sequence <= floor]
+        for sequence in over:
+            self._found(account, sequence)
+        account.given_up = {sequence for sequence in account.given_up if sequence > floor}
+        self.given_up += len(over) if lost else 0
+        account.floor = max(account.floor, floor)
+        account.last = max(account.last, floor)
+
+    def _found(self, account: Account, sequence: int) -> None:
+        """It is no longer looked for, for whatever reason."""
+        if account.missing.pop(sequence, None) is not None:
+            self._missing -= 1
+        account.asked.pop(sequence, None)
+        account.given_up.discard(sequence)
 
     def missing(self, topic: int, before: float) -> dict[bytes, list[int]]:
         """What has been missing since before this time, by publisher."""
@@ -169,6 +193,20 @@ class Ledger:
         """The last number seen of a stream; 0 if none."""
         account = self._topics.get(topic, {}).get(publisher)
         return account.last if account is not None else 0
+
+
+def _merged(one: Account, other: Account) -> Account:
+    """What either has is here."""
+    floor, last = max(one.floor, other.floor), max(one.last, other.last)
+    missing = {
+        sequence: since
+        for account, counterpart in ((one, other), (other, one))
+        for sequence, since in account.missing.items()
+        if sequence > floor and not counterpart.has(sequence)
+    }
+    asked = {sequence: times for sequence, times in one.asked.items() if sequence in missing}
+    given_up = {sequence for sequence in one.given_up if sequence > floor and not other.has(sequence)}
+    return Account(floor, last, {n: since for n, since in missing.items() if n not in given_up}, asked, given_up)
 
 
 def gaps(numbers: Iterable[int]) -> list[Gap]:

@@ -19,7 +19,7 @@ from grapevine.model.identity import PeerId
 from grapevine.net.conduct import FORGED, Conduct
 from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
-from grapevine.net.contacts import Contact, Contacts
+from grapevine.net.contacts import Contact, Contacts, is_reachable
 from grapevine.net.identity import Identity
 from grapevine.net.messages import Hello, Introduce, Seek
 from grapevine.systems.peer import Address, Message
@@ -63,6 +63,7 @@ class Links:
         self._pending: dict[Address, list[Message]] = {}
         self._dialling: dict[Address, asyncio.Task[None]] = {}
         self._again: dict[Address, float] = {}  # unreachable peers, and when they may be tried again
+        self._called: dict[tuple[str, int], PeerId] = {}  # who was found at endpoints that the host knows
         self._sought: dict[Address, asyncio.Future[None]] = {}
         self._places = asyncio.Semaphore(_DIALS)
         self._server: asyncio.Server | None = None
@@ -74,6 +75,8 @@ class Links:
     async def listen(self, host: str, port: int, announced: str | None, time_ms: int) -> tuple[str, int]:
         """Take connections here; the address that others are told is `announced`, or the same."""
         context = self.identity.server_context()
+        if announced is not None and not is_reachable(announced):
+            raise UsageError(f"announce={announced!r}: give the IP address at which others reach this node")
         try:
             self._server = await self.loop.create_server(
                 lambda: Connection(self, outgoing=False),
@@ -86,6 +89,9 @@ class Links:
         except OSError as error:
             raise UsageError(f"{host}:{port}: cannot be listened on ({error.strerror}); choose another port") from None
         found_host, found_port = self._server.sockets[0].getsockname()[:2]
+        if announced is None and not is_reachable(found_host):
+            self._server.close()
+            raise UsageError(f"{host}:{port}: others cannot be told this address; announce the one that they reach")
         self._contact = self.identity.contact(announced or found_host, found_port, time_ms)
         return found_host, found_port
 
@@ -107,7 +113,8 @@ class Links:
 
     async def call(self, host: str, port: int) -> PeerId:
         """Open a connection to whoever is at this endpoint; PeerError if nobody is, or nobody fitting."""
-        return await self._connect(host, port, None)
+        peer = self._called[host, port] = await self._connect(host, port, None)
+        return peer
 
     def send(self, to: Address, message: Message) -> None:
         """Send a message, over a connection that is there or that will be."""
@@ -143,6 +150,9 @@ class Links:
 
     def is_connected_to(self, host: str, port: int) -> bool:
         """Whether one of them leads to this endpoint."""
+        called = self._called.get((host, port))  # it may know itself by another name than we do
+        if called is not None and called.address in self._open:
+            return True
         found = (connection.hello.contact for connection in self._open.values() if connection.hello is not None)
         return any((contact.host, contact.port) == (host, port) for contact in found)
 
@@ -191,7 +201,8 @@ class Links:
             self._dialling.pop(to, None)
             lost = self._pending.pop(to, [])
             self.counts["dropped_unreachable"] += len(lost)
-            self._again[to] = max(self._again.get(to, 0.0), self.loop.time() + self.config.retry_s)
+            if self._again.get(to, 0.0) <= self.loop.time():  # not tried: that must not put it off again
+                self._again[to] = self.loop.time() + self.config.retry_s
             while len(self._again) > _UNREACHABLE:
                 del self._again[next(iter(self._again))]
             if not self._closed:

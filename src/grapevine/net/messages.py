@@ -61,9 +61,8 @@ class Want(Message, frozen=True):
 
 
 class Kept(Message, frozen=True):
-    """Events that you wanted. Of the stream, nothing up to the floor is to be had here."""
+    """Events that you wanted. The first may be older than that: it shows that all before it are older still."""
 
     topic: int
     publisher: bytes
-    floor: int
     events: tuple[tuple[int, bytes], ...]  # sequence, envelope

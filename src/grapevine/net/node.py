@@ -30,7 +30,7 @@ from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
 from grapevine.net.contacts import parse_endpoint, parse_endpoints
 from grapevine.net.diary import Diary, DiaryError
-from grapevine.net.envelope import Event, Seals, envelope_of, opened, stamped
+from grapevine.net.envelope import Event, Seals, envelope_of, opened, published_ms, stamped
 from grapevine.net.event_file import Retention, StoredEvent
 from grapevine.net.home import Home
 from grapevine.net.host import Host
@@ -38,7 +38,7 @@ from grapevine.net.inbox import Inbox, Policy
 from grapevine.net.ledger import Ledger
 from grapevine.net.links import Links
 from grapevine.net.messages import Digest, Holdings, Kept, Want
-from grapevine.net.recovery import Recovery
+from grapevine.net.recovery import CLOCKS_DIFFER_MS, Recovery
 from grapevine.net.store import StoreError
 from grapevine.net.systems import LiveSystem, live_system
 from grapevine.systems.peer import Address, Message
@@ -82,7 +82,7 @@ class Node:
         self._random = Random(session)
         self._names: dict[int, str] = {}  # of topics that the application wants
         self._since_ms: dict[int, int] = {}
-        self._lasting: set[int] = set()  # topics that stay wanted when their last reader goes
+        self._for_good: set[int] = set()  # topics that are wanted without a reader, too
         self._inboxes: dict[int, list[Inbox]] = {}
         self._members: dict[int, float] = {}  # topics that it publishes in, until when
         self._validators: dict[int, list[Validator]] = {}
@@ -158,12 +158,14 @@ class Node:
         known = [contact.id.address for contact in self._home.contacts(self.links.contacts)]
         for name, since_ms in (await self._store.subscriptions()).items():
             await self._want(name, since_ms)
+        self._for_good = set(self._names)  # whoever asked for them has not taken it back
         self.endpoint = await self.links.listen(host, port, announce, time.time_ns() // 1_000_000)
         if self._system.needs_contacts:
             await self._call_all()
         self._host = Host(self._system.peer(list(self._names), self.links.connected, session), self.links)
         self._started = True
         self._host.call(self._host.peer.start)
+        await self._rejoin()
         for node in known:
             self._meet(node)
         self._tasks = [asyncio.create_task(run()) for run in (self._keep, self._tick, self._find_others)]
@@ -228,10 +230,19 @@ class Node:
         """Who publishes in a topic is a member of it for a while: others ask members for what they missed."""
         new = topic not in self._members
         self._members[topic] = self._host.now + self.config.membership_s
+        if topic not in self._ledger:  # also if somebody else is about to open it
+            await self._open(topic)
         if new:
-            if topic not in self._ledger:
-                await self._open(topic)
             self._host.call(lambda now: self._system.join(self._host.peer, now, topic))
+
+    async def _rejoin(self) -> None:
+        """Topics that it published in lately: events may have been on their way when the last session ended."""
+        before_ms = time.time_ns() // 1_000_000 - int(1e3 * self.config.membership_s)
+        for (publisher, topic), last in (await self._store.last_sequences()).items():
+            if publisher == self.id and self._system.may_publish(topic, publisher):
+                newest = await self._store.find(publisher, topic, [last])
+                if newest and published_ms(newest[0]) > before_ms:
+                    await self._join(topic)
 
     async def _hand_on(self, event: StoredEvent, timeout: float) -> None:
         if not self._bootstrap and not self.links.open_connections:
@@ -306,16 +317,17 @@ class Node:
 
     async def subscribe_for_good(self, topic: str) -> None:
         """Subscribe without reading: events are kept, and readers may come and go."""
-        self._lasting.add(self._system.topic(topic))
+        self._for_good.add(self._system.topic(topic))
         await self._want(topic, time.time_ns() // 1_000_000)
 
     async def unsubscribe(self, topic: str) -> None:
         """The topic is no longer wanted; open inboxes of it get nothing more."""
         number = self._system.topic(topic)
-        self._lasting.discard(number)
         if number not in self._names:
             return
-        self._host.call(lambda now: self._host.peer.unsubscribe(now, number))
+        self._for_good.discard(number)
+        if number not in self._members:
+            self._host.call(lambda now: self._host.peer.unsubscribe(now, number))
         await self._store.unsubscribe(number)
         del self._names[number], self._since_ms[number]
         if number not in self._members:
@@ -336,7 +348,7 @@ class Node:
         others.remove(inbox)
         if not others:
             del self._inboxes[inbox.number]
-            if not self._closing and inbox.number not in self._lasting:
+            if not self._closing and inbox.number not in self._for_good:
                 await self.unsubscribe(inbox.topic)
 
     async def _want(self, name: str, since_ms: int) -> None:
@@ -393,10 +405,17 @@ class Node:
 
     def _take_kept(self, connection: Connection, topic: int, sequence: int, envelope: bytes) -> bool:
         """An event that was missed, and asked for."""
-        event = self._checked(connection, topic, sequence, envelope)
-        return event is not None and self._accept(event, connection.address, pulled=True)
+        event = self._checked(connection, topic, sequence, envelope, pulled=True)
+        if event is None:
+            return False
+        if topic in self._ledger and published_ms(event) < self.since_ms(topic) - CLOCKS_DIFFER_MS:
+            self._ledger.nothing_below(topic, event.publisher.full, sequence, lost=False)
+            return False
+        return self._accept(event, connection.address, pulled=True)
 
-    def _checked(self, connection: Connection, topic: int, sequence: int, envelope: bytes) -> StoredEvent | None:
+    def _checked(
+        self, connection: Connection, topic: int, sequence: int, envelope: bytes, *, pulled: bool = False
+    ) -> StoredEvent | None:
         try:
             event = self._seals.check(topic, sequence, envelope, time.time_ns() // 1_000_000)
             if len(event.payload) > self.config.payload_bytes + 8:
@@ -410,9 +429,18 @@ class Node:
             return None
         for validator in self._validators.get(topic, ()):
             if not self._passes(validator, event):
-                self._blame(connection, "refused", REFUSED, PeerError(f"a validator refused event {sequence}"))
+                self._refuse(connection, event, pulled=pulled)
                 return None
         return event
+
+    def _refuse(self, connection: Connection, event: StoredEvent, *, pulled: bool) -> None:
+        """A validator does not want it. It is seen, or it would be asked for again. Who was asked is innocent."""
+        if event.topic in self._ledger:
+            self._ledger.note(event.topic, event.publisher.full, event.sequence, self._host.now)
+        if pulled:
+            self.rejected["refused"] += 1
+        else:
+            self._blame(connection, "refused", REFUSED, PeerError(f"a validator refused event {event.sequence}"))
 
     def _passes(self, validator: Validator, event: StoredEvent) -> bool:
         try:
@@ -463,8 +491,8 @@ class Node:
                     if number:
                         kept = replace(arrival.event, number=number)
                         self._deliver(kept, arrival.sender, pulled=arrival.pulled)
-            except StoreError as error:
-                _log.error("events were not kept: %s", error)
+            except Exception as error:  # a StoreError, mostly; whatever it is, others will come
+                _log.error("events were not kept: %s", error, exc_info=not isinstance(error, StoreError))
                 for arrival in batch:
                     event = arrival.event
                     self._ledger.lose(event.topic, event.publisher.full, event.sequence, self._host.now)
@@ -493,22 +521,26 @@ class Node:
         while True:
             await asyncio.sleep(_TICK_S)
             now = self._host.now
-            self._send_held()
-            if now - compared >= self.config.recover_every_s:
-                compared = now
-                self._follow_carried(now)
-                self._recovery.compare()
-            if now - swept >= 1.0:
-                swept = now
-                self.links.sweep()
-                if self._diary:
-                    self._write_diary(self._diary)
-            if now - trimmed >= 60.0:
-                trimmed = now
-                await self._trim()
-            if now - written >= 10.0:
-                written = now
-                self._home.remember(self.links.contacts)
+            try:
+                self._send_held()
+                if now - compared >= self.config.recover_every_s:
+                    compared = now
+                    self._follow_carried(now)
+                    self._recovery.compare()
+                if now - swept >= 1.0:
+                    swept = now
+                    self.links.sweep()
+                    if self._diary:
+                        self._write_diary(self._diary)
+                if now - trimmed >= 60.0:
+                    trimmed = now
+                    await self._trim()
+                if now - written >= 10.0:
+                    written = now
+                    self._home.remember(self.links.contacts)
+            except Exception as error:  # a mistake of ours, or of a peer's class, must not end all of this
+                self._host.failures[type(error).__name__] += 1
+                _log.exception("a periodic task failed")
 
     def _send_held(self) -> None:
         still = []

@@ -4,14 +4,20 @@ Now and then a node sends a partner a digest of every topic that they have in co
 answers with what it holds; each then asks for what it lacks. Events on their way make digests differ for a moment, so
 nobody asks for what was not missing a second before. Who carries a topic for others keeps its events too, so this
 works across relay paths, hop by hop.
+
+What a partner says it holds is a claim: it leads to a question, to this partner, and to nothing else. Only events,
+which are signed, change what this node takes for missing or for over.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from random import Random
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 from grapevine.model.errors import GrapevineError, PeerError
 from grapevine.model.identity import ID_BYTES, PeerId
@@ -20,20 +26,30 @@ from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
 from grapevine.net.envelope import envelope_of, published_ms
 from grapevine.net.event_file import StoredEvent
-from grapevine.net.ledger import Ledger, gaps
+from grapevine.net.ledger import Ledger, Stream, gaps
 from grapevine.net.links import Links
-from grapevine.net.messages import Digest, Gap, Holdings, Kept, Want
+from grapevine.net.messages import Digest, Gap, Held, Holdings, Kept, Want
 from grapevine.net.store import Store
 from grapevine.systems.peer import Address
 
 _TOPICS = 2_000  # compared at a time, and in one digest
-_STREAMS = 1_000  # in one message of holdings
+_STREAMS = 1_000  # in one message of holdings, and claims of one partner that are remembered
 _EVENTS = 500  # in one answer
 _ANSWER_BYTES = 256 << 10
-_WANTED = 64  # streams that are asked for in one turn of a topic
+_WANTED = 64  # streams that one partner is asked for, and may ask for, at a time
 _GAPS = 500  # in one question
-_CLOCKS_DIFFER_MS = 60_000  # a publisher's clock may be behind the subscriber's
+CLOCKS_DIFFER_MS = 60_000  # a publisher's clock may be behind the subscriber's
+_HELD_BYTES, _GAP_BYTES, _EVENT_BYTES = 64, 18, 16  # at most, beside gaps and envelopes
 _WAIT_S = 1.0  # what is missing for less long may be on its way
+
+
+@dataclass(slots=True)
+class _Claim:
+    """A partner says that it has more of a stream than we do."""
+
+    last: int
+    since: float
+    in_vain: int = 0  # answers that brought nothing
 
 
 class Holder(Protocol):
@@ -65,14 +81,18 @@ class Recovery:
         self.recovered = 0  # events that came so
         self._config, self._holder, self._ledger, self._store, self._links = config, holder, ledger, store, links
         self._take, self._random = take, random
-        self._asked: dict[tuple[int, bytes], float] = {}  # streams that are being asked for
+        self._asked: dict[Stream, tuple[Address, float]] = {}  # streams that are being asked for: whom, and since when
+        self._claims: WeakKeyDictionary[Connection, dict[Stream, _Claim]] = WeakKeyDictionary()
+        self._wanted: WeakKeyDictionary[Connection, deque[Want]] = WeakKeyDictionary()  # of whom is being served
         self._turn: list[int] = []  # topics that are still to be compared in this turn
         self._tasks: set[asyncio.Task[None]] = set()
 
     def compare(self) -> None:
         """Send digests to a partner of each topic, and ask for what has been missing for a while."""
         now = self._links.loop.time()
-        self._asked = {key: when for key, when in self._asked.items() if now - when < self._config.recover_every_s}
+        self._asked = {
+            key: asked for key, asked in self._asked.items() if now - asked[1] < self._config.recover_every_s
+        }
         by_partner: dict[Address, list[tuple[int, int]]] = {}
         if not self._turn:
             self._turn = sorted(self._holder.carried())
@@ -82,6 +102,8 @@ class Recovery:
                 by_partner.setdefault(partner, []).append((topic, self._ledger.digest(topic)))
                 self._ask_missing(topic, self._random.choice(partners), now - _WAIT_S)
         del self._turn[:_TOPICS]
+        for connection in list(self._claims):
+            self._ask_claimed(connection, now - _WAIT_S)
         for partner, topics in by_partner.items():
             self._links.send(partner, Digest(tuple(topics)))
 
@@ -92,12 +114,24 @@ class Recovery:
         for publisher, missing in list(self._ledger.missing(topic, before).items())[:_WANTED]:
             self._ask(partner, topic, publisher, missing)
 
-    def _ask(self, partner: Address, topic: int, publisher: bytes, missing: list[int]) -> None:
-        if (topic, publisher) not in self._asked:
-            self._asked[topic, publisher] = self._links.loop.time()
-            after, since_ms = self._ledger.last(topic, publisher), self._holder.since_ms(topic)
-            wanted = tuple(gaps(missing)[:_GAPS])
-            self._links.send(partner, Want(topic, publisher, after, wanted, since_ms))
+    def _ask_claimed(self, connection: Connection, before: float) -> None:
+        """Whoever said that it has more of a stream is asked for it, as long as its answers bring something."""
+        claims, asked = self._claims[connection], 0
+        for (topic, publisher), claim in list(claims.items()):
+            is_over = topic not in self._ledger or connection.is_closing
+            if is_over or claim.last <= self._ledger.last(topic, publisher):
+                del claims[topic, publisher]
+            elif claim.since < before and claim.in_vain < self._config.patience and asked < _WANTED:
+                missing = self._ledger.missing(topic, before).get(publisher, [])
+                asked += self._ask(connection.address, topic, publisher, missing)
+
+    def _ask(self, partner: Address, topic: int, publisher: bytes, missing: list[int]) -> bool:
+        if (topic, publisher) in self._asked:
+            return False
+        self._asked[topic, publisher] = partner, self._links.loop.time()
+        after, since_ms = self._ledger.last(topic, publisher), self._holder.since_ms(topic)
+        self._links.send(partner, Want(topic, publisher, after, tuple(gaps(missing)[:_GAPS]), since_ms))
+        return True
 
     # What partners say
 
@@ -108,10 +142,10 @@ class Recovery:
         self._tell(connection, [topic for topic, digest in shared if ledger.digest(topic) != digest], answer=False)
 
     def _tell(self, connection: Connection, topics: list[int], *, answer: bool) -> None:
-        held = [row for topic in topics for row in self._ledger.held(topic)]
-        for at in range(0, max(len(held), 1) if topics else 0, _STREAMS):
-            about = tuple(topics) if len(held) <= _STREAMS else ()
-            self._links.answer(connection, Holdings(tuple(held[at : at + _STREAMS]), about, answer))
+        parts = _parts([row for topic in topics for row in self._ledger.held(topic)], self._config.frame_bytes // 2)
+        for part in parts if topics else ():
+            about = tuple(topics) if len(parts) == 1 else ()
+            self._links.answer(connection, Holdings(tuple(part), about, answer))
 
     def on_holdings(self, connection: Connection, message: Holdings) -> None:
         """Note what we lack; tell the partner if it lacks something."""
@@ -120,12 +154,23 @@ class Recovery:
         for topic, publisher, last, missing in message.held[:_STREAMS]:
             if topic in ledger and _is_stream(publisher, last):
                 theirs.setdefault(topic, {})[publisher] = last, missing
-                ledger.expect(topic, publisher, last, now)
+                if last > ledger.last(topic, publisher):
+                    self._claim(connection, (topic, publisher), last, now)
         for topic in theirs:
             if topic in ledger:
                 self._ask_missing(topic, connection.address, now - _WAIT_S)
         if not message.answer:
             self._tell(connection, [t for t, streams in theirs.items() if self._has_more(t, streams)], answer=True)
+
+    def _claim(self, connection: Connection, stream: Stream, last: int, now: float) -> None:
+        claims = self._claims.setdefault(connection, {})
+        known = claims.get(stream)
+        if known is None:
+            claims[stream] = _Claim(last, now)
+        elif last > known.last:
+            known.last, known.in_vain = last, 0
+        if len(claims) > _STREAMS:
+            del claims[next(iter(claims))]
 
     def _has_more(self, topic: int, theirs: dict[bytes, tuple[int, tuple[Gap, ...]]]) -> bool:
         for _, publisher, last, _ in self._ledger.held(topic):
@@ -138,56 +183,70 @@ class Recovery:
         """Send the events, one answer at a time to each partner."""
         if len(message.publisher) != ID_BYTES or not 0 <= message.after < 2**63:
             self._links.blame(connection, "garbage", GARBAGE, PeerError("it wants events of nobody"))
-        elif not connection.serving:
-            connection.serving = True
-            task = self._links.loop.create_task(self._serve(connection, message))
+        elif connection in self._wanted:
+            if len(self._wanted[connection]) < _WANTED:
+                self._wanted[connection].append(message)
+        else:
+            self._wanted[connection] = deque([message])
+            task = self._links.loop.create_task(self._serve(connection))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _serve(self, connection: Connection, wanted: Want) -> None:
+    async def _serve(self, connection: Connection) -> None:
+        wanted = self._wanted[connection]
         try:
-            publisher = PeerId(wanted.publisher)
-            missing = [n for first, last in wanted.missing[:_GAPS] for n in _numbers(first, last)][:_EVENTS]
-            found = await self._store.find(publisher, wanted.topic, missing)
-            found += await self._store.since(publisher, wanted.topic, wanted.after, _EVENTS - len(found))
-            since_ms = wanted.since_ms - _CLOCKS_DIFFER_MS
-            recent = sorted((e for e in found if published_ms(e) >= since_ms), key=lambda event: event.sequence)
-            floor = max((e.sequence for e in found if published_ms(e) < since_ms), default=0)
-            self._send_kept(connection, wanted, floor, recent)
+            while wanted and not connection.is_closing:
+                await self._serve_one(connection, wanted.popleft())
         except GrapevineError:
             return  # the node is closing, or its disk is full: others will be asked
         finally:
-            connection.serving = False
+            del self._wanted[connection]
 
-    def _send_kept(self, connection: Connection, wanted: Want, floor: int, events: list[StoredEvent]) -> None:
+    async def _serve_one(self, connection: Connection, wanted: Want) -> None:
+        publisher, since_ms = PeerId(wanted.publisher), wanted.since_ms - CLOCKS_DIFFER_MS
+        missing = [n for first, last in wanted.missing[:_GAPS] for n in _numbers(first, last)][:_EVENTS]
+        highest = max((last for _, last in wanted.missing[:_GAPS]), default=0)
+        proof = [e for e in await self._store.find(publisher, wanted.topic, [highest]) if published_ms(e) < since_ms]
+        found = [] if proof else await self._store.find(publisher, wanted.topic, missing)
+        found += await self._store.since(publisher, wanted.topic, wanted.after, _EVENTS - len(found))
+        old = [event for event in proof + found if published_ms(event) < since_ms]
+        recent = sorted((e for e in found if published_ms(e) >= since_ms), key=lambda event: event.sequence)
+        newest_of_old = [max(old, key=lambda event: event.sequence)] if old else []
+        self._send_kept(connection, wanted, newest_of_old + recent)
+
+    def _send_kept(self, connection: Connection, wanted: Want, events: list[StoredEvent]) -> None:
         answer: list[tuple[int, bytes]] = []
-        size = 0
+        room = min(_ANSWER_BYTES, self._config.frame_bytes // 2)
         for event in events:
             envelope = envelope_of(event)
-            answer.append((event.sequence, envelope))
-            size += len(envelope)
-            if size > _ANSWER_BYTES:
+            room -= len(envelope) + _EVENT_BYTES
+            if answer and room < 0:
                 break  # the rest is asked for again
-        self._links.answer(connection, Kept(wanted.topic, wanted.publisher, floor, tuple(answer)))
+            answer.append((event.sequence, envelope))
+        self._links.answer(connection, Kept(wanted.topic, wanted.publisher, tuple(answer)))
 
     def on_kept(self, connection: Connection, message: Kept) -> None:
         """Events that we asked for; those that were not there either were asked for once more."""
         key = message.topic, message.publisher
-        if self._asked.pop(key, None) is None or message.topic not in self._ledger:
-            return  # nobody asked
+        if self._asked.get(key, (None, 0.0))[0] != connection.address or message.topic not in self._ledger:
+            return  # nobody asked this one
+        del self._asked[key]
         ledger, now = self._ledger, self._links.loop.time()
-        asked = ledger.missing(message.topic, now).get(message.publisher, [])
+        asked, last = ledger.missing(message.topic, now).get(message.publisher, []), ledger.last(*key)
         for sequence, envelope in message.events[:_EVENTS]:
             if self._take(connection, message.topic, sequence, envelope):
                 self.recovered += 1
-        if message.floor > 0:
-            ledger.nothing_below(*key, min(message.floor, ledger.last(*key)), lost=False)
-        if message.events:
+        left = ledger.missing(message.topic, now).get(message.publisher, [])
+        claim = self._claims.get(connection, {}).get(key)
+        if ledger.last(*key) > last or len(left) < len(asked):
             still = ledger.missing(message.topic, now - _WAIT_S).get(message.publisher, [])
-            if still and len(message.events) > 1:
+            if still or (claim is not None and claim.last > ledger.last(*key)):
                 self._ask(connection.address, *key, still)
         else:
-            ledger.not_found(*key, asked[:_EVENTS], self._config.patience)
+            came = {sequence for sequence, _ in message.events}
+            ledger.not_found(*key, [n for n in asked[:_EVENTS] if n not in came], self._config.patience)
+            if claim is not None:
+                claim.in_vain += 1
 
     async def close(self) -> None:
         """End what is under way."""
@@ -198,6 +257,19 @@ class Recovery:
 
 def _is_stream(publisher: bytes, last: int) -> bool:
     return len(publisher) == ID_BYTES and 0 < last < 2**63
+
+
+def _parts(held: list[Held], room: int) -> list[list[Held]]:
+    """Rows for one message each, at least one message; none with more rows, or more bytes, than a frame takes."""
+    parts: list[list[Held]] = [[]]
+    left = room
+    for row in held:
+        left -= _HELD_BYTES + _GAP_BYTES * len(row[3])
+        if parts[-1] and (left < 0 or len(parts[-1]) == _STREAMS):
+            parts.append([])
+            left = room - _HELD_BYTES - _GAP_BYTES * len(row[3])
+        parts[-1].append(row)
+    return parts
 
 
 def _numbers(first: int, last: int) -> Iterable[int]:

@@ -18,6 +18,9 @@ from grapevine.systems.peer import Address, Effects, Peer, Send
 from grapevine.systems.rappel import Memory as RappelMemory
 from grapevine.systems.rappel import RappelConfig, RappelPeer
 from grapevine.systems.rappel import messages as rappel_messages
+from grapevine.systems.rappel.messages import HereIAm
+from grapevine.systems.rappel.outbox import Outbox
+from grapevine.systems.rappel.position import Locating
 from grapevine.systems.vitis_peers import Memory, VitisPeer, VitisPeerConfig
 from grapevine.systems.vitis_peers import messages as vitis_messages
 
@@ -139,6 +142,16 @@ class LiveRappel(LiveSystem):
 
     def join(self, peer: RappelPeer, now: float, topic: int) -> Effects:
         return peer.found(topic)
+
+    @classmethod
+    @cache
+    def warm_up(cls) -> None:
+        """A newcomer finds its place beside one landmark."""
+        config = RappelConfig()
+        locating = Locating(config, [1], Random(0), Outbox())
+        for number in range(config.landmark_rounds + 1):
+            locating.ask(float(number))
+            locating.hear(number + 0.01, 1, HereIAm(number, (0.0,) * config.dimensions, 1.0))
 
 
 def _itself(topic: int) -> int:

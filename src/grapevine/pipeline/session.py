@@ -162,6 +162,8 @@ def _conf(settings: SparkSettings, scratch: Path, *, submitted: bool) -> dict[st
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
+        # Java interprets methods of more than 8,000 bytes: rather several short ones than a long one for a whole stage.
+        "spark.sql.codegen.hugeMethodLimit": "8000",
         # One kernel thread per task: Spark's tasks are the parallelism.
         "spark.executorEnv.NUMBA_NUM_THREADS": "1",
     }

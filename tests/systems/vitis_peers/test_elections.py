@@ -109,3 +109,18 @@ def test_a_gateways_id_counts_although_somebody_names_it_as_a_parent_first() -> 
     elections.meet({node: Member(2**61, places, heard[node]) for node in heard})
     elections.elect()
     assert elections.proposals.tolist() == [(key, 9, near, 2, 2)]
+
+
+def test_very_many_proposals_are_told_over_some_turns_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grapevine.systems.vitis_peers.elections.TOLD_A_TURN", 4)
+    elections, topics = Elections(1, 2, 5), array_of(range(10))
+    elections.want(topics, topics)
+    elections.meet({})
+    elections.elect(most=7)
+    elections.elect()
+    told, stamp = list[int](), 0
+    for turn in range(3):
+        news, stamp = elections.news(np.arange(10, dtype=np.int32), stamp, array_of([2] if turn == 2 else []))
+        told += news["topic"].tolist()
+    assert sorted(told) == [0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert len(elections.news(np.arange(10, dtype=np.int32), stamp, array_of([]))[0]) == 0

@@ -141,6 +141,12 @@ def test_all_profiles_together_are_bounded() -> None:
         shelf.put(node, 1, array_of([1, 2]), first_hand=True)
     assert sum(shelf.version(node) for node in range(40)) == profiles._KEPT
     assert shelf.version(39) == 1
+    shelf.meet([30])
+    for node in range(50, 90):
+        shelf.put(node, 1, array_of([1, 2]), first_hand=True)
+    assert shelf.version(30) == 1, "neighbours' profiles go last"
+    shelf.trim({30, 85}, 2)
+    assert [node for node in range(90) if shelf.version(node)] == [30, 85, 88, 89]
 
 
 @given(st.sets(WORDS), st.sets(WORDS))

@@ -48,11 +48,11 @@ class Agreement:
         """Algorithm 6: what the neighbour does not know yet, once a turn."""
         interests, tellings = self._interests, self._tellings
         stamp, version, again = tellings.progress(node)
-        news = self.elections.news(self._shelf.places(node), stamp, again)
+        news, stamp = self.elections.news(self._shelf.places(node), stamp, again)
         changes = interests.changes_since(version)
         withdrawn = self._shelf.shared(node, changes[1]) if changes else _NOTHING
         repeat = self.heard_from(node).must_repeat()
-        for told in tellings.tell(node, news, withdrawn, self.elections.stamp, interests.version):
+        for told in tellings.tell(node, news, withdrawn, stamp, interests.version):
             yield Heartbeat(me, link, repeat, tellings.session, *told)
 
     def hear(self, sender: Address, message: Heartbeat) -> None:

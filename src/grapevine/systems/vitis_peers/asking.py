@@ -32,10 +32,10 @@ class Asking:
         self._answered: Counter[Address] = Counter()  # topics told to each asker since the last turn
 
     def forget_unknown(self, now: float) -> None:
-        """Once a turn: profiles of those who are gone, answers that are late."""
+        """Once a turn: profiles of those of whom nobody speaks any more, answers that are late."""
         known = self._book.known
         self._answered.clear()
-        self._shelf.keep(known)
+        self._shelf.trim(known, self._config.most_known)
         self.inbox.drop_stale(now - PATIENCE * self._config.round_s, known)
 
     def questions(self, now: float, neighbours: set[Address]) -> Iterator[tuple[Address, Ask]]:

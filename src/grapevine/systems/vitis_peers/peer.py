@@ -261,7 +261,7 @@ class VitisPeer(Peer):
         self.relays.expire(now)
         overlay.select(now)
         self._asking.forget_unknown(now)
-        self.shelf.keep_places(overlay.neighbours())
+        self.shelf.meet(overlay.neighbours())
         if not overlay.book.known:
             self._call_contacts()  # nobody answered: a contact may be there again
         if self._turns % config.sample_rounds == 0 and (partner := overlay.sample_partner()) is not None:

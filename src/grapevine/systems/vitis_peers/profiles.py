@@ -36,6 +36,7 @@ class Shelf:
         self._most = _KEPT * most_topics
         self._known: dict[Address, Known] = {}
         self._size = 0
+        self._near: set[Address] = set()
         self._own: Topics = np.empty(0, np.uint64)
         self._common: dict[Address, int] = {}
         self._places: dict[Address, Columns] = {}
@@ -54,12 +55,13 @@ class Shelf:
         return known is not None and known.version == version and known.first_hand
 
     def put(self, node: Address, version: int, topics: Topics, *, first_hand: bool) -> None:
-        """It has these topics. When there are too many in all, what came first is forgotten."""
+        """It has these topics. When there are too many in all, what came first is forgotten, neighbours' last."""
         self.forget(node)
         self._known[node] = Known(version, topics, first_hand)
         self._size += len(topics)
         while self._size > self._most:
-            self.forget(next(iter(self._known)))
+            strangers = (other for other in self._known if other not in self._near)
+            self.forget(next(strangers, next(iter(self._known))))
 
     def forget(self, node: Address) -> None:
         """It is gone, or its profile is wrong."""
@@ -69,9 +71,10 @@ class Shelf:
         if known is not None:
             self._size -= len(known.topics)
 
-    def keep(self, known: Container[Address]) -> None:
-        """Others are gone."""
-        for node in [node for node in self._known if node not in known]:
+    def trim(self, known: Container[Address], most: int) -> None:
+        """Of nodes that nobody speaks of now, so many profiles stay: samples come round again."""
+        unheard = [node for node in self._known if node not in known]
+        for node in unheard[: max(len(unheard) - most, 0)]:
             self.forget(node)
 
     def measure_by(self, own: Topics) -> None:
@@ -97,9 +100,10 @@ class Shelf:
             self._places[node] = common_places(self._own, known.topics if known else np.empty(0, np.uint64))
         return self._places[node]
 
-    def keep_places(self, of: Iterable[Address]) -> None:
-        """Of others than these nobody asks for them."""
-        self._places = {node: self._places[node] for node in of if node in self._places}
+    def meet(self, neighbours: Iterable[Address]) -> None:
+        """These are the neighbours now: nobody asks for the places of others."""
+        self._near = set(neighbours)
+        self._places = {node: places for node, places in self._places.items() if node in self._near}
 
     def shared(self, node: Address, topics: Topics) -> Topics:
         """Those of the topics that the node has."""

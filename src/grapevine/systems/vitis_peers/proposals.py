@@ -157,13 +157,10 @@ class Tellings:
         """Others are told nothing any more."""
         self._tellings = {node: telling for node, telling in self._tellings.items() if node in neighbours}
 
-    def progress(self, node: Address) -> tuple[int, int, Topics | None]:
-        """Up to which change of proposals and which version of the profile it has been told, and what to tell again.
-
-        None: everything.
-        """
+    def progress(self, node: Address) -> tuple[int, int, Topics]:
+        """Up to which change of proposals and which version of the profile it has been told, and what to tell again."""
         telling = self._tellings.setdefault(node, _Telling(self._last))
-        return (0, telling.version, None) if telling.all else (telling.stamp, telling.version, telling.again)
+        return 0 if telling.all else telling.stamp, telling.version, telling.again
 
     def tell(self, node: Address, proposals: Records, withdrawn: Topics, stamp: int, version: int) -> list[Part]:
         """It is told these now, and so everything up to this change and version."""
