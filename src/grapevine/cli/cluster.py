@@ -32,6 +32,8 @@ HEADLINE = {
     "recovered": "  recovered",
     "events": "events",
     "without_path": "  without a path at first",
+    "skipped": "  not published: publishers down",
+    "unconfirmed": "  not confirmed",
     "events_per_s": "  a second",
     "delay_ms_p50": "delay, median, ms",
     "delay_ms_p99": "delay, p99, ms",
@@ -52,7 +54,16 @@ HEADLINE = {
     "lost_processes": "processes lost",
     "failures": "failures",
 }
-_IF_ANY = {"without_path", "duplicates", "recovered", "nodes_down", "lost_processes", "failures"}
+_IF_ANY = {
+    "without_path",
+    "skipped",
+    "unconfirmed",
+    "duplicates",
+    "recovered",
+    "nodes_down",
+    "lost_processes",
+    "failures",
+}
 
 
 def _run_cluster(

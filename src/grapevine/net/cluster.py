@@ -139,7 +139,7 @@ class Cluster:
         self._over = _Sum()  # of sessions that have ended
         self._before = _Sum()  # until publishing began
         self._times = {"opened": time.monotonic()}
-        self._events = 0
+        self._events = self._skipped = 0  # ordered; not ordered because all who might publish were down
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -287,6 +287,7 @@ class Cluster:
             able = [int(n) for n in self.workload.subscribers_of(topic)] if feed is None else [feed]
             able = [n for n in able if n not in self.down]
             if not able:
+                self._skipped += 1
                 return None
             publisher = self._random.choice(able)
         event = self._events = self._events + 1
@@ -418,6 +419,8 @@ class Cluster:
             "events": tally.published,
             "events_per_s": tally.published / max(times.get("published", over) - begun, 1e-9),
             "without_path": tally.refused,
+            "skipped": self._skipped,
+            "unconfirmed": self._events - tally.published,
             "expected": expected,
             "delivered": found,
             "hit_ratio": found / expected if expected else None,

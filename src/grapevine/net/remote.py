@@ -6,7 +6,7 @@ import http.client
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ class Remote:
 
     def subscribe(
         self, topics: list[str], *, since: float | None = None, policy: str = "block"
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Generator[dict[str, Any], None, None]:
         """Lines as the node sends them: first `subscribed`, then events, or `lagged`; ends when the node stops."""
         query = [("topic", topic) for topic in topics] + [("policy", policy)]
         query += [] if since is None else [("since", str(since))]
