@@ -18,7 +18,7 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -109,10 +109,26 @@ class _Sum:
         return _Sum(*(getattr(self, name) - getattr(other, name) for name in _Sum.__slots__))
 
 
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a group lives: the address of its nodes, and what its process is started by (`ip netns exec`, say)."""
+
+    host: str = "127.0.0.1"
+    prefix: tuple[str, ...] = ()
+
+
 class Cluster:
     """A network that runs. Made by `Cluster.open`."""
 
-    def __init__(self, workload: Workload, config: ClusterConfig, folder: Path, open_: Open, data: Path | None) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        config: ClusterConfig,
+        folder: Path,
+        open_: Open,
+        data: Path | None,
+        spots: Sequence[Spot],
+    ) -> None:
         self.workload, self.config = workload, config
         self.tally = Tally(workload.subscribers_of)
         self.down: set[int] = set()
@@ -121,6 +137,7 @@ class Cluster:
         self._open, self._data, self._random = open_, data, Random(0)
         groups = min(config.processes, workload.node_count)
         self._members = [list(range(g, workload.node_count, groups)) for g in range(groups)]
+        self._spots = [spots[g % len(spots)] for g in range(groups)]
         (folder / "logs").mkdir(parents=True, exist_ok=True)
         self.workers = [
             Worker(
@@ -129,6 +146,7 @@ class Cluster:
                 report=self._on_report,
                 published=self._on_published,
                 ended=self._on_ended,
+                prefix=self._spots[g].prefix,
             )
             for g in range(groups)
         ]
@@ -154,13 +172,17 @@ class Cluster:
         data: Path | None = None,
         out: Path | None = None,
         seed: int = 1,
+        spots: Sequence[Spot] = (Spot(),),
     ) -> AsyncIterator[Cluster]:
-        """All nodes, up and subscribed; none is left behind. `data` keeps their folders, `out` gets their diaries."""
+        """All nodes, up and subscribed; none is left behind. `data` keeps their folders, `out` gets their diaries.
+
+        Groups are dealt to the spots in turn.
+        """
         with tempfile.TemporaryDirectory(prefix="grapevine-cluster-") as scratch:
             diary = None if out is None else str((out / "diaries").absolute())
             network = f"cluster-{secrets.token_hex(4)}"
             ordered = Open([], system, network, dict(parameters or {}), dict(settings or {}), diary)
-            cluster = cls(workload, config, out or Path(scratch), ordered, data)
+            cluster = cls(workload, config, out or Path(scratch), ordered, data, spots)
             cluster._random = Random(seed)
             try:
                 await cluster._start()
@@ -201,7 +223,7 @@ class Cluster:
         places = [
             Place(
                 n,
-                self._endpoints.get(n, "127.0.0.1:0"),
+                self._endpoints.get(n, f"{self._spots[group].host}:0"),
                 known,
                 None if self._data is None else str(self._data.absolute() / f"node-{n:04d}"),
             )

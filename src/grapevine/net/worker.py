@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,11 +32,12 @@ class Worker:
         report: Callable[[Worker, Report], None],
         published: Callable[[Published], None],
         ended: Callable[[Worker], None],
+        prefix: Sequence[str] = (),
     ) -> None:
         self.number, self.log, self.session = number, log, 0
         self.last: Report | None = None
         self.expected_to_end = False
-        self._report, self._published, self._ended = report, published, ended
+        self._report, self._published, self._ended, self._prefix = report, published, ended, prefix
         self._process: asyncio.subprocess.Process | None = None
         self._listening: asyncio.Task[None] | None = None
         self._waiting: dict[type[Answer], asyncio.Future[Any]] = {}
@@ -52,6 +53,7 @@ class Worker:
         self.expected_to_end = False
         with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
+                *self._prefix,
                 sys.executable,
                 "-m",
                 "grapevine.net.group",

@@ -1,0 +1,70 @@
+"""Two hosts on one machine: network namespaces joined by a cable that can be pulled."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grapevine.net.cluster import Spot
+
+ADDRESSES = ("10.231.1.1", "10.231.2.1")  # of the hosts, on their loopbacks: they stay when the cable goes
+_ENDS = ("10.231.0.1", "10.231.0.2")  # of the cable
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Both of them."""
+
+    names: tuple[str, str]
+
+    @property
+    def spots(self) -> list[Spot]:
+        """For groups of a cluster."""
+        found = zip(ADDRESSES, self.names, strict=True)
+        return [Spot(address, ("ip", "netns", "exec", name)) for address, name in found]
+
+    def cut(self) -> None:
+        """Nothing passes between the two any more."""
+        _ip(f"-n {self.names[0]} link set cable down")
+
+    def heal(self) -> None:
+        """It does again."""
+        _ip(f"-n {self.names[0]} link set cable up")
+        _ip(f"-n {self.names[0]} route replace {ADDRESSES[1]} via {_ENDS[1]}")
+
+
+def possible() -> str | None:
+    """Why not, if they cannot be made here."""
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        return "network namespaces need root, and the command `ip`"
+    with contextlib.suppress(subprocess.CalledProcessError), hosts("grapevine-try"):
+        return None
+    return "this machine makes no network namespaces"
+
+
+@contextlib.contextmanager
+def hosts(name: str) -> Iterator[Hosts]:
+    """Two hosts that reach each other, and nobody else."""
+    names = f"{name}-a", f"{name}-b"
+    try:
+        for one in names:
+            _ip(f"netns add {one}")
+        _ip(f"link add cable netns {names[0]} type veth peer name cable netns {names[1]}")
+        for one, other, address in ((0, 1, ADDRESSES[0]), (1, 0, ADDRESSES[1])):
+            _ip(f"-n {names[one]} addr add {address}/32 dev lo")
+            _ip(f"-n {names[one]} addr add {_ENDS[one]}/30 dev cable")
+            _ip(f"-n {names[one]} link set lo up")
+            _ip(f"-n {names[one]} link set cable up")
+            _ip(f"-n {names[one]} route add {ADDRESSES[other]} via {_ENDS[other]}")
+        yield Hosts(names)
+    finally:
+        for one in names:
+            subprocess.run(["ip", "netns", "del", one], capture_output=True)
+
+
+def _ip(arguments: str) -> None:
+    subprocess.run(["ip", *arguments.split()], check=True, capture_output=True)
