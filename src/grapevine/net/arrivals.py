@@ -144,6 +144,9 @@ class Arrivals:
             if not self._holder.partners(topic):
                 return False
             self._ledger.open(topic, (), now)
+        if not self._ledger.has_room(topic, event.publisher.full, self._config.publishers):
+            self.rejected["too many publishers"] += 1
+            return False
         if len(self._waiting) >= _MOST_WAITING:
             self.rejected["disk too slow"] += 1  # it stays missing, and is asked for later
             return False

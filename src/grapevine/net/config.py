@@ -38,6 +38,9 @@ class NodeConfig(Config):
     gap_limit: int = parameter(
         10_000, "events of a publisher and topic that may be missing at a time", source="ours", low=1
     )
+    publishers: int = parameter(
+        10_000, "publishers of a topic of which accounts are kept; others are refused", source="ours", low=1
+    )
     patience: int = parameter(
         8, "answers without an event after which it is given up (and counted)", source="ours: several neighbours", low=1
     )

@@ -11,7 +11,7 @@ from grapevine.model.identity import PeerId
 from grapevine.net import wire
 from grapevine.net.conduct import GARBAGE, SLOW, TokenBucket
 from grapevine.net.identity import id_of
-from grapevine.net.messages import Farewell, Hello
+from grapevine.net.messages import Farewell, Hello, Introduce
 from grapevine.systems.peer import Address, Message
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Connection(asyncio.Protocol):
         except PeerError as error:
             links.blame(self, "garbage", GARBAGE, error)
             return
-        wait = max(self._bytes.take(len(data), now), self._frames.take(len(messages), now))
+        wait = max(self._bytes.take(len(data), now), self._frames.take(sum(map(_cost, messages)), now))
         if wait > 0 and self._transport is not None and not self._transport.is_closing():
             links.counts["throttled"] += 1
             self._transport.pause_reading()
@@ -180,6 +180,11 @@ class Connection(asyncio.Protocol):
     def _resume(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
+
+
+def _cost(message: Any) -> int:
+    """What a message counts: contacts have to be checked, which takes as long as some twenty messages."""
+    return 1 + 20 * len(message.contacts) if isinstance(message, Introduce) else 1
 
 
 def _retrieve(future: asyncio.Future[PeerId]) -> None:

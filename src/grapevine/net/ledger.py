@@ -78,6 +78,11 @@ class Ledger:
         account = self._topics.get(topic, {}).get(publisher)
         return account is not None and account.has(sequence)
 
+    def has_room(self, topic: int, publisher: bytes, most: int) -> bool:
+        """Whether the publisher has an account in the topic, or may have one; keys cost nothing."""
+        accounts = self._topics.get(topic, {})
+        return publisher in accounts or len(accounts) < most
+
     def note(self, topic: int, publisher: bytes, sequence: int, now: float) -> bool:
         """An event came; False if it had before. What it shows to be missing is missing from now on."""
         account = self._topics[topic].setdefault(publisher, Account())

@@ -28,6 +28,7 @@ from grapevine.systems.peer import Address, Message
 _log = logging.getLogger(__name__)
 _PENDING = 64  # messages that wait for a connection
 _DIALS = 16  # at a time
+_MOST_DIALS = 1_000  # begun, or waiting for their turn
 _ASKED = 3  # peers that are asked where another is
 _INTRODUCED = 64  # contacts in one message
 _UNREACHABLE = 10_000  # remembered
@@ -149,7 +150,10 @@ class Links:
             self.counts["dropped_pending"] += 1
             return
         waiting.append(message)
-        if to not in self._dialling and not self._closed:
+        if len(self._dialling) >= _MOST_DIALS:
+            del self._pending[to]
+            self.counts["dropped_pending"] += 1
+        elif to not in self._dialling and not self._closed:
             self._dialling[to] = self.loop.create_task(self._dial(to))
 
     def answer(self, connection: Connection, message: Message) -> None:
@@ -247,7 +251,7 @@ class Links:
         except TimeoutError:
             connection.abort()
             raise PeerError(f"{host}:{port} did not answer within {self.config.dial_s:g} s") from None
-        except (OSError, ssl.SSLError) as error:
+        except (OSError, UnicodeError, ssl.SSLError) as error:
             raise PeerError(f"{host}:{port} cannot be reached ({error})") from None
 
     async def _locate(self, address: Address) -> Contact | None:

@@ -91,6 +91,7 @@ class Node:
         diary: str | Path | None = None,
         retention: Retention | None = None,
         parameters: Mapping[str, Any] | None = None,
+        validators: Mapping[str, Validator] | None = None,
         **settings: Any,
     ) -> AsyncIterator[Node]:
         """A running node, closed at the end of the block.
@@ -98,7 +99,8 @@ class Node:
         `listen` is where others reach it (port 0: any), `announce` the IP address that they are told if it is another;
         `bootstrap` are endpoints of nodes to begin with. `data_dir` keeps identity, subscriptions and events; without
         it they end with the node. `parameters` are those of the system (`grapevine systems vitis-peers`), `settings`
-        those of `NodeConfig`. `diary` is a folder for what `grapevine collect` reads.
+        those of `NodeConfig`. `validators` are there before the first event comes (`validate`). `diary` is a folder for
+        what `grapevine collect` reads.
         """
         host, port = parse_endpoint(listen)
         endpoints = parse_endpoints(bootstrap)
@@ -122,6 +124,8 @@ class Node:
             )
             node = cls(home, live, config, links, session)
             node._diary = Diary(Path(diary), node.id.address) if diary else None
+            for topic, validator in (validators or {}).items():
+                node.validate(topic, validator)
             try:
                 await node._start(host, port, announce, endpoints, session)
                 yield node
@@ -182,7 +186,10 @@ class Node:
     # Publishing
 
     async def publish(self, topic: str, payload: bytes, *, timeout: float | None = None) -> Event:
-        """Publish an event. It is on the disk, and others have it, when this returns; NoPath after the time-out."""
+        """Publish an event. It is on the disk, and handed on, when this returns; NoPath after the time-out.
+
+        In a topic that nobody else is known to want it is kept: whoever comes within `membership_s` asks for it.
+        """
         if self._closing:
             raise UsageError("the node is closed; open another")
         if not isinstance(payload, bytes) or len(payload) > self.config.payload_bytes:
@@ -333,6 +340,7 @@ class Node:
     async def _want(self, name: str, since_ms: int) -> None:
         number = self._system.topic(name)
         if number in self._names:
+            self._since_ms[number] = min(since_ms, self._since_ms[number])
             return
         self._names[number], self._since_ms[number] = name, since_ms
         await self._store.subscribe(number, name, since_ms)

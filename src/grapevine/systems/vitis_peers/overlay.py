@@ -59,12 +59,14 @@ class Overlay:
             book.trim(config.most_known, {*self.table, *self.reverse})
             self._drop_unknown()
 
-    def link(self, now: float, node: Address, is_link: bool) -> None:
-        """The node says whether it has this one in its table."""
-        if is_link and node in self.book.known and (node in self.reverse or len(self.reverse) < _MOST_REVERSE):
+    def link(self, now: float, node: Address, is_link: bool) -> bool:
+        """The node says whether it has this one in its table; True if that is new."""
+        before = node in self.reverse
+        if is_link and node in self.book.known and (before or len(self.reverse) < _MOST_REVERSE):
             self.reverse[node] = now
         elif not is_link:
             self.reverse.pop(node, None)
+        return before != (node in self.reverse)
 
     def forget(self, now: float, node: Address) -> None:
         """It left, or cannot be reached. News of it may have been on their way for as long as a round."""

@@ -130,7 +130,7 @@ class VitisPeer(Peer):
         handler = self._handlers.get(type(message))
         if handler is not None:
             self.overlay.book.hear(sender, now)
-            if not isinstance(message, Notify):
+            if isinstance(message, (Profile, Relay)):
                 self._routes.clear()
             handler(now, sender, message)
         return self._take()
@@ -322,7 +322,8 @@ class VitisPeer(Peer):
         if message.me.node != sender or not message.me.is_sound():
             return
         self.overlay.learn(now, sender, (message.me,))
-        self.overlay.link(now, sender, message.link)
+        if self.overlay.link(now, sender, message.link):
+            self._routes.clear()
         if sender in self.overlay.reverse or sender in self.table:
             self.agreement.hear(sender, message)
 
