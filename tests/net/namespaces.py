@@ -54,12 +54,12 @@ def hosts(name: str) -> Iterator[Hosts]:
         for one in names:
             _ip(f"netns add {one}")
         _ip(f"link add cable netns {names[0]} type veth peer name cable netns {names[1]}")
-        for one, other, address in ((0, 1, ADDRESSES[0]), (1, 0, ADDRESSES[1])):
-            _ip(f"-n {names[one]} addr add {address}/32 dev lo")
-            _ip(f"-n {names[one]} addr add {_ENDS[one]}/30 dev cable")
-            _ip(f"-n {names[one]} link set lo up")
-            _ip(f"-n {names[one]} link set cable up")
-            _ip(f"-n {names[one]} route add {ADDRESSES[other]} via {_ENDS[other]}")
+        for here, there in ((0, 1), (1, 0)):
+            _ip(f"-n {names[here]} addr add {ADDRESSES[here]}/32 dev lo")
+            _ip(f"-n {names[here]} addr add {_ENDS[here]}/30 dev cable")
+            _ip(f"-n {names[here]} link set lo up")
+            _ip(f"-n {names[here]} link set cable up")
+            _ip(f"-n {names[here]} route add {ADDRESSES[there]} via {_ENDS[there]}")
         yield Hosts(names)
     finally:
         for one in names:

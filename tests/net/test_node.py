@@ -275,6 +275,18 @@ def test_rappel_delivers_a_feed_to_its_subscribers() -> None:
     during(scenario())
 
 
+def test_the_publisher_of_a_feed_may_subscribe_to_it_first() -> None:
+    quick = {"system": "rappel", "parameters": {"stagger_s": 0.2, "timeout_s": 2.0}}
+
+    async def scenario() -> None:
+        async with opening(**quick) as a, a.subscribe(f"{a.id}/news") as own, opening(a, **quick) as b:
+            await a.publish(f"{a.id}/news", b"1")
+            async with b.subscribe(f"{a.id}/news", since=0) as events:
+                assert await payloads(own, 1) == await payloads(events, 1) == [b"1"]
+
+    during(scenario())
+
+
 def test_a_bug_in_a_peer_is_counted_and_the_node_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         async with opening() as a, opening(a) as b, a.subscribe("x"), b.subscribe("x") as events:

@@ -16,7 +16,8 @@ from grapevine.model.identity import SEAL_BYTES, PeerId, SignedEvent
 from grapevine.net.event_file import StoredEvent
 
 _TIME = struct.Struct(">Q")
-ENVELOPE_BYTES = SEAL_BYTES + _TIME.size  # beside the payload
+TIME_BYTES = _TIME.size
+ENVELOPE_BYTES = SEAL_BYTES + TIME_BYTES  # beside the payload
 
 
 @dataclass(frozen=True, slots=True)

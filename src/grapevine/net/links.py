@@ -12,6 +12,7 @@ import logging
 import ssl
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from grapevine.model.errors import PeerError, UsageError
@@ -30,6 +31,27 @@ _DIALS = 16  # at a time
 _ASKED = 3  # peers that are asked where another is
 _INTRODUCED = 64  # contacts in one message
 _UNREACHABLE = 10_000  # remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What came and went."""
+
+    sent: Counter[str] = field(default_factory=Counter)  # messages, by kind
+    messages_in: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+    def since(self, before: Traffic) -> dict[str, Any]:
+        """What did since then, as a diary takes it."""
+        sent = self.sent - before.sent
+        return {
+            "sent": sent,
+            "messages_out": sent.total(),
+            "messages_in": self.messages_in - before.messages_in,
+            "bytes_in": self.bytes_in - before.bytes_in,
+            "bytes_out": self.bytes_out - before.bytes_out,
+        }
 
 
 class Links:
@@ -155,6 +177,10 @@ class Links:
             return True
         found = (connection.hello.contact for connection in self._open.values() if connection.hello is not None)
         return any((contact.host, contact.port) == (host, port) for contact in found)
+
+    def traffic(self) -> Traffic:
+        """Until now."""
+        return Traffic(self.sent.copy(), self.received.total(), self.bytes_in, self.bytes_out)
 
     def buffered(self) -> int:
         """Bytes, and messages, that have not left yet."""

@@ -16,54 +16,38 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from grapevine.model.errors import GrapevineError, PeerError, UsageError
-from grapevine.net.conduct import FORGED, REFUSED
+from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.net.arrivals import Arrivals, Validator
 from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
 from grapevine.net.contacts import parse_endpoint, parse_endpoints
 from grapevine.net.diary import Diary, DiaryError
-from grapevine.net.envelope import Event, Seals, envelope_of, opened, published_ms, stamped
+from grapevine.net.envelope import Event, envelope_of, opened, published_ms, stamped
 from grapevine.net.event_file import Retention, StoredEvent
 from grapevine.net.home import Home
 from grapevine.net.host import Host
 from grapevine.net.inbox import Inbox, Policy
 from grapevine.net.ledger import Ledger
-from grapevine.net.links import Links
+from grapevine.net.links import Links, Traffic
 from grapevine.net.messages import Digest, Holdings, Kept, Want
-from grapevine.net.recovery import CLOCKS_DIFFER_MS, Recovery
-from grapevine.net.store import StoreError
+from grapevine.net.recovery import Recovery
+from grapevine.net.reunion import Reunion
 from grapevine.net.systems import LiveSystem, live_system
-from grapevine.systems.peer import Address, Message
+from grapevine.systems.peer import FROM_BEHIND, Address, Message
 
 _log = logging.getLogger(__name__)
 _TICK_S = 0.1
-_ARRIVED = 10_000  # events that may wait for the disk
-_REUNITE_S = 10.0  # between two attempts to find a lost part of the network again
-_FROM_BEHIND = ("fan", "child", "reverse")  # roles of links that the other end chose
 _LEAVE_S = 2.0  # for a peer to leave in good order
-
-Validator = Callable[[Event], bool]
 
 
 class NoPath(GrapevineError):  # noqa: N818 - it says what is the case
     """Nobody took the event in time. It is kept, and spreads as soon as somebody can."""
-
-
-@dataclass(slots=True)
-class _Arrival:
-    """An event on its way to the disk."""
-
-    event: StoredEvent
-    sender: Address
-    pulled: bool
 
 
 class Node:
@@ -73,28 +57,23 @@ class Node:
         self.id, self.config, self.links = home.identity.id, config, links
         self.endpoint = ("", 0)
         self.delivered = self.published = 0
-        self.rejected: Counter[str] = Counter()  # events, by reason
         self._home, self._system, self._store = home, system, home.store
         self._ledger = Ledger(config.gap_limit)
-        self._seals = Seals()
         self._host: Host
-        self._recovery = Recovery(config, self, self._ledger, self._store, links, self._take_kept, Random(session))
-        self._random = Random(session)
         self._names: dict[int, str] = {}  # of topics that the application wants
+        self._arrivals = Arrivals(config, system, links, self._ledger, self._store, self, self._names, self._deliver)
+        random = Random(session)
+        self._recovery = Recovery(config, self, self._ledger, self._store, links, self._arrivals.take_kept, random)
+        self._reunion = Reunion(links, config.retry_s, self._meet, random)
         self._since_ms: dict[int, int] = {}
         self._for_good: set[int] = set()  # topics that are wanted without a reader, too
         self._inboxes: dict[int, list[Inbox]] = {}
         self._members: dict[int, float] = {}  # topics that it publishes in, until when
-        self._validators: dict[int, list[Validator]] = {}
-        self._arrived: deque[_Arrival] = deque()
-        self._arrival = asyncio.Event()
         self._held: list[tuple[StoredEvent, asyncio.Future[None]]] = []  # events without a path
-        self._bootstrap: list[tuple[str, int]] = []
         self._diary: Diary | None = None
-        self._traffic: tuple[Counter[str], int, int, int] = Counter(), 0, 0, 0  # at the diary's last line
+        self._seen = Traffic()  # at the diary's last line
         self._tasks: list[asyncio.Task[None]] = []
         self._started = self._closing = False
-        self._keeping = False  # the disk is being written to
 
     # Opening and closing
 
@@ -152,7 +131,7 @@ class Node:
     async def _start(
         self, host: str, port: int, announce: str | None, bootstrap: list[tuple[str, int]], session: int
     ) -> None:
-        self._bootstrap = [endpoint for endpoint in bootstrap if endpoint != (host, port)]
+        self._reunion.endpoints = [endpoint for endpoint in bootstrap if endpoint != (host, port)]
         if self._diary:
             self._diary.session(self._system.name, self._system.config.as_dict())
         known = [contact.id.address for contact in self._home.contacts(self.links.contacts)]
@@ -161,14 +140,14 @@ class Node:
         self._for_good = set(self._names)  # whoever asked for them has not taken it back
         self.endpoint = await self.links.listen(host, port, announce, time.time_ns() // 1_000_000)
         if self._system.needs_contacts:
-            await self._call_all()
+            await self._reunion.call_all()
         self._host = Host(self._system.peer(list(self._names), self.links.connected, session), self.links)
         self._started = True
         self._host.call(self._host.peer.start)
         await self._rejoin()
         for node in known:
             self._meet(node)
-        self._tasks = [asyncio.create_task(run()) for run in (self._keep, self._tick, self._find_others)]
+        self._tasks = [asyncio.create_task(run()) for run in (self._arrivals.keep, self._tick, self._reunion.run)]
 
     async def _close(self) -> None:
         if self._closing:
@@ -189,7 +168,7 @@ class Node:
             self._host.stop()
         await self.links.close("this node stops")
         await self._recovery.close()
-        while self._arrived or self._keeping:
+        while not self._arrivals.are_kept:
             await asyncio.sleep(0.01)
         for task in self._tasks:
             task.cancel()
@@ -245,7 +224,7 @@ class Node:
                     await self._join(topic)
 
     async def _hand_on(self, event: StoredEvent, timeout: float) -> None:
-        if not self._bootstrap and not self.links.open_connections:
+        if not self._reunion.endpoints and not self.links.open_connections:
             return  # a network of one
         if self._send(event):
             return
@@ -291,13 +270,13 @@ class Node:
 
     def validate(self, topic: str, validator: Validator) -> None:
         """Refuse events of a topic for which this is False: they are neither delivered, nor kept, nor passed on."""
-        self._validators.setdefault(self._system.topic(topic), []).append(validator)
+        self._arrivals.validators.setdefault(self._system.topic(topic), []).append(validator)
 
     async def join(self, endpoint: str) -> None:
         """Begin with another node, as with one of `bootstrap`; PeerError if it cannot be reached."""
         ((host, port),) = parse_endpoints([endpoint])
-        self._bootstrap.append((host, port))
-        self._meet((await self.links.call(host, port)).address)
+        self._reunion.endpoints.append((host, port))
+        await self._reunion.call(host, port)
 
     def partners_of(self, topic: str) -> int:
         """How many others exchange the topic's events with this node."""
@@ -312,7 +291,7 @@ class Node:
     async def drain(self, timeout: float = 10.0) -> None:
         """Wait until everything that was begun is on the disk, and on its way."""
         async with asyncio.timeout(timeout):
-            while self._arrived or self._keeping or self._held or self._store.waiting or self.links.buffered():
+            while self._held or self._store.waiting or self.links.buffered() or not self._arrivals.are_kept:
                 await asyncio.sleep(0.01)
 
     async def subscribe_for_good(self, topic: str) -> None:
@@ -387,87 +366,22 @@ class Node:
             self._host.on_message(connection.address, message)
 
     def _on_event(self, connection: Connection, message: Any) -> None:
-        """An event that is pushed: checked, kept if this node wants or carries its topic, and passed on by the peer."""
-        topic, sequence = message.topic, message.sequence
-        event = self._checked(connection, topic, sequence, message.payload)
-        if event is None:
-            return
-        claimed = getattr(message, "publisher", event.publisher.address)
-        if claimed != event.publisher.address:
-            self._blame(connection, "forged", FORGED, PeerError(f"event {sequence} of topic {topic} is of another"))
-            return
-        again = event.publisher == self.id or self._ledger.has(topic, event.publisher.full, sequence)
-        if self._diary:
-            self._diary.received(topic, claimed, sequence, connection.address, wanted=topic in self._names, again=again)
-        self._host.on_message(connection.address, message)
-        if not again:
-            self._accept(event, connection.address, pulled=False)
-
-    def _take_kept(self, connection: Connection, topic: int, sequence: int, envelope: bytes) -> bool:
-        """An event that was missed, and asked for."""
-        event = self._checked(connection, topic, sequence, envelope, pulled=True)
-        if event is None:
-            return False
-        if topic in self._ledger and published_ms(event) < self.since_ms(topic) - CLOCKS_DIFFER_MS:
-            self._ledger.nothing_below(topic, event.publisher.full, sequence, lost=False)
-            return False
-        return self._accept(event, connection.address, pulled=True)
-
-    def _checked(
-        self, connection: Connection, topic: int, sequence: int, envelope: bytes, *, pulled: bool = False
-    ) -> StoredEvent | None:
-        try:
-            event = self._seals.check(topic, sequence, envelope, time.time_ns() // 1_000_000)
-            if len(event.payload) > self.config.payload_bytes + 8:
-                raise PeerError(
-                    f"an event of {len(event.payload):,} bytes came; {self.config.payload_bytes:,} are allowed"
+        """An event that is pushed: kept if this node wants or carries its topic, and passed on by the peer."""
+        event = self._arrivals.check(connection, message)
+        if event is not None:
+            again = event.publisher == self.id or self._ledger.has(event.topic, event.publisher.full, event.sequence)
+            if self._diary:
+                self._diary.received(
+                    event.topic,
+                    event.publisher.address,
+                    event.sequence,
+                    connection.address,
+                    wanted=event.topic in self._names,
+                    again=again,
                 )
-            if topic in self._names and not self._system.may_publish(topic, event.publisher):
-                raise PeerError(f"an event of topic {topic} came that {event.publisher} may not publish")
-        except PeerError as error:
-            self._blame(connection, "forged", FORGED, error)
-            return None
-        for validator in self._validators.get(topic, ()):
-            if not self._passes(validator, event):
-                self._refuse(connection, event, pulled=pulled)
-                return None
-        return event
-
-    def _refuse(self, connection: Connection, event: StoredEvent, *, pulled: bool) -> None:
-        """A validator does not want it. It is seen, or it would be asked for again. Who was asked is innocent."""
-        if event.topic in self._ledger:
-            self._ledger.note(event.topic, event.publisher.full, event.sequence, self._host.now)
-        if pulled:
-            self.rejected["refused"] += 1
-        else:
-            self._blame(connection, "refused", REFUSED, PeerError(f"a validator refused event {event.sequence}"))
-
-    def _passes(self, validator: Validator, event: StoredEvent) -> bool:
-        try:
-            return validator(opened(self._names.get(event.topic, ""), event))
-        except Exception:
-            _log.exception("a validator failed; the event is refused")
-            return False
-
-    def _blame(self, connection: Connection, what: str, points: int, error: PeerError) -> None:
-        self.rejected[what] += 1
-        self.links.blame(connection, what, points, error)
-
-    def _accept(self, event: StoredEvent, sender: Address, *, pulled: bool) -> bool:
-        """Keep an event of a topic that is wanted or carried; False if it is known, or of another topic."""
-        topic = event.topic
-        if topic not in self._ledger:
-            if not self.partners(topic):
-                return False
-            self._ledger.open(topic, (), self._host.now)
-        if len(self._arrived) >= _ARRIVED:
-            self.rejected["disk too slow"] += 1  # it stays missing, and is asked for later
-            return False
-        if not self._ledger.note(topic, event.publisher.full, event.sequence, self._host.now):
-            return False
-        self._arrived.append(_Arrival(event, sender, pulled))
-        self._arrival.set()
-        return True
+            self._host.on_message(connection.address, message)
+            if not again:
+                self._arrivals.accept(event, connection.address, pulled=False)
 
     def _deliver(self, event: StoredEvent, sender: Address, *, pulled: bool) -> None:
         if event.topic in self._names:
@@ -476,29 +390,6 @@ class Node:
                 self._diary.delivered(event.topic, event.publisher.address, event.sequence, sender, pulled=pulled)
         for inbox in self._inboxes.get(event.topic, ()):
             inbox.put(event)
-
-    async def _keep(self) -> None:
-        """Write what has come to the disk, together; then deliver it."""
-        while True:
-            await self._arrival.wait()
-            self._arrival.clear()
-            batch = list(self._arrived)
-            self._arrived.clear()
-            self._keeping = True
-            try:
-                numbers = await self._store.append_all([arrival.event for arrival in batch])
-                for arrival, number in zip(batch, numbers, strict=True):
-                    if number:
-                        kept = replace(arrival.event, number=number)
-                        self._deliver(kept, arrival.sender, pulled=arrival.pulled)
-            except Exception as error:  # a StoreError, mostly; whatever it is, others will come
-                _log.error("events were not kept: %s", error, exc_info=not isinstance(error, StoreError))
-                for arrival in batch:
-                    event = arrival.event
-                    self._ledger.lose(event.topic, event.publisher.full, event.sequence, self._host.now)
-                self.rejected["not kept"] += len(batch)
-            finally:
-                self._keeping = False
 
     # What recovery asks
 
@@ -573,24 +464,6 @@ class Node:
         except GrapevineError as error:
             _log.error("old events were not removed: %s", error)
 
-    async def _find_others(self) -> None:
-        """Bootstrap nodes at first, and again whenever this node has lost them; now and then somebody from memory."""
-        while True:
-            await self._call_all()
-            await asyncio.sleep(self.config.retry_s if not self.links.open_connections else _REUNITE_S)
-            lost = [c.id.address for c in self.links.contacts.latest(200) if not self.links.connection(c.id.address)]
-            if lost:
-                self._meet(self._random.choice(lost))
-
-    async def _call_all(self) -> None:
-        for host, port in self._bootstrap:
-            if self.links.is_connected_to(host, port):
-                continue
-            try:
-                self._meet((await self.links.call(host, port)).address)
-            except PeerError as error:
-                _log.info("bootstrap node %s:%s: %s", host, port, error)
-
     def _meet(self, node: Address) -> None:
         if self._started:
             self._host.call(lambda now: self._host.peer.meet(now, node))
@@ -600,18 +473,11 @@ class Node:
             self._host.on_unreachable(node)
 
     def _write_diary(self, diary: Diary) -> None:
-        roles, links, before = self._host.peer.roles(), self.links, self._traffic
-        chosen = [(node, kind) for node, kinds in roles.items() for kind in kinds if kind not in _FROM_BEHIND]
+        roles, before = self._host.peer.roles(), self._seen
+        chosen = [(node, kind) for node, kinds in roles.items() for kind in kinds if kind not in FROM_BEHIND]
         diary.links(chosen, len(roles))
-        now = self._traffic = (links.sent.copy(), links.received.total(), links.bytes_in, links.bytes_out)
-        sent = now[0] - before[0]
-        diary.traffic(
-            sent,
-            messages_in=now[1] - before[1],
-            messages_out=sent.total(),
-            bytes_in=now[2] - before[2],
-            bytes_out=now[3] - before[3],
-        )
+        self._seen = self.links.traffic()
+        diary.traffic(**self._seen.since(before))
         try:
             diary.flush()
         except DiaryError as error:
@@ -632,7 +498,7 @@ class Node:
             "recovered": self._recovery.recovered,
             "given_up": self._ledger.given_up,
             "held": len(self._held),
-            "rejected": dict(self.rejected | links.conduct.counts),
+            "rejected": dict(self._arrivals.rejected | links.conduct.counts),
             "counts": dict(links.counts),
             "failures": dict(self._host.failures),
             "sent": dict(links.sent),
@@ -646,6 +512,6 @@ class Node:
         """What keeps this node from its work, in a sentence; None if nothing does."""
         if self._closing:
             return "the node is leaving"
-        if self._bootstrap and not self.links.open_connections:
+        if self._reunion.endpoints and not self.links.open_connections:
             return "no peer is connected, although there are nodes to join"
         return None

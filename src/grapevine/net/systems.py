@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
@@ -18,7 +19,7 @@ from grapevine.systems.peer import Address, Effects, Peer, Send
 from grapevine.systems.rappel import Memory as RappelMemory
 from grapevine.systems.rappel import RappelConfig, RappelPeer
 from grapevine.systems.rappel import messages as rappel_messages
-from grapevine.systems.rappel.messages import HereIAm
+from grapevine.systems.rappel.messages import HereIAm, Submit, Submitted
 from grapevine.systems.rappel.outbox import Outbox
 from grapevine.systems.rappel.position import Locating
 from grapevine.systems.vitis_peers import Memory, VitisPeer, VitisPeerConfig
@@ -104,12 +105,16 @@ class LiveVitis(LiveSystem):
 class LiveRappel(LiveSystem):
     """Rappel: a topic is somebody's feed, `<peer id>/<name>`, and only that peer publishes in it.
 
+    So there are no submissions by others (§2): who took one would pass on what it did not seal, and be shut out for it.
+
     Contacts serve as landmarks; the first node of a network is where it is.
     """
 
     name = "rappel"
     config_type = RappelConfig
-    messages = messages_in(rappel_messages) | messages_in(host_messages)
+    messages = messages_in(host_messages) | reduce(
+        or_, [kind for kind in get_args(messages_in(rappel_messages)) if kind not in (Submit, Submitted)]
+    )
     needs_contacts = True
 
     def __init__(self, config: Any, me: PeerId) -> None:

@@ -17,13 +17,12 @@ from grapevine.blocks.bloom import false_positive_rate
 from grapevine.metrics.similarity import share_covered
 from grapevine.metrics.traffic import node_overhead, share_above, summarise_events
 from grapevine.model import tables
-from grapevine.systems.peer import Address, Place
+from grapevine.systems.peer import FROM_BEHIND, Address, Place
 
 if TYPE_CHECKING:
     from grapevine.sim.peers import PeerRun
 
 Graph = dict[Address, Collection[Address]]  # of a topic: with whom each node that is in it exchanges events
-_FROM_BEHIND = ("fan", "child", "reverse")  # roles of links that the other end chose
 
 
 def round_row(run: PeerRun, before: list[dict[str, Any]]) -> dict[str, Any]:
@@ -213,7 +212,7 @@ def _places(places: dict[Address, list[Place]]) -> Iterable[dict[str, Any]]:
 def _links(run: PeerRun) -> Iterable[dict[str, Any]]:
     for node in _online(run):
         for other, kinds in sorted(run.system.neighbours(run.engine.peers[node]).items()):
-            for kind in sorted(set(kinds) - set(_FROM_BEHIND)):
+            for kind in sorted(set(kinds) - set(FROM_BEHIND)):
                 yield {"source": node, "target": other, "kind": kind}
 
 

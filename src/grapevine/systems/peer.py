@@ -16,6 +16,7 @@ import msgspec
 from grapevine.model.config import Config
 from grapevine.model.workload import Workload
 
+FROM_BEHIND = ("fan", "child", "reverse")  # roles of links that the other end chose
 Address = int  # a node's number in a simulation; a live host numbers the peers that it knows
 
 

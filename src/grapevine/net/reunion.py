@@ -1,0 +1,50 @@
+"""Finding others: bootstrap nodes at first, and again when they are lost; now and then somebody from memory.
+
+A network that fell apart comes together again so: each part goes on for itself, but its nodes remember whom they knew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from random import Random
+
+from grapevine.model.errors import PeerError
+from grapevine.net.links import Links
+from grapevine.systems.peer import Address
+
+_EVERY_S = 10.0  # between two attempts, for a node that has neighbours
+_REMEMBERED = 200  # contacts, the last used ones, that are tried
+_log = logging.getLogger(__name__)
+
+
+class Reunion:
+    """Calls endpoints, and introduces whoever answers to the peer (`meet`)."""
+
+    def __init__(self, links: Links, retry_s: float, meet: Callable[[Address], None], random: Random) -> None:
+        self.endpoints: list[tuple[str, int]] = []
+        self._links, self._retry_s, self._meet, self._random = links, retry_s, meet, random
+
+    async def call(self, host: str, port: int) -> None:
+        """Begin with the node at this endpoint; PeerError if it cannot be reached."""
+        self._meet((await self._links.call(host, port)).address)
+
+    async def call_all(self) -> None:
+        """All endpoints to which there is no connection."""
+        for host, port in self.endpoints:
+            if not self._links.is_connected_to(host, port):
+                try:
+                    await self.call(host, port)
+                except PeerError as error:
+                    _log.info("bootstrap node %s:%s: %s", host, port, error)
+
+    async def run(self) -> None:
+        """For ever."""
+        while True:
+            await self.call_all()
+            await asyncio.sleep(_EVERY_S if self._links.open_connections else self._retry_s)
+            remembered = (contact.id.address for contact in self._links.contacts.latest(_REMEMBERED))
+            lost = [node for node in remembered if self._links.connection(node) is None]
+            if lost:
+                self._meet(self._random.choice(lost))
