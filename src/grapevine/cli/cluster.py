@@ -24,6 +24,7 @@ from grapevine.net.play import Kill, play
 from grapevine.net.systems import LIVE_SYSTEMS
 
 _MIB = 2**20
+_LATE_MS = 100.0  # from here on, waiting for the processor is most of a delay
 HEADLINE = {
     "hit_ratio": "hit ratio",
     "delivered": "deliveries",
@@ -49,6 +50,7 @@ HEADLINE = {
     "bytes_per_delivery": "bytes a delivery, gossip included",
     "cpu_s": "CPU, s",
     "cpu_share_per_node": "CPU, share of a core and node",
+    "late_ms": "loops behind their work, mean, ms",
     "rss_per_node_bytes": "memory a node, MiB",
     "nodes_down": "nodes down",
     "lost_processes": "processes lost",
@@ -200,6 +202,8 @@ def _print_summary(summary: dict[str, Any], folder: Path | None) -> None:
         else:
             made.add_row(label, shown(value / _MIB if name == "rss_per_node_bytes" else value))
     out.print(made)
+    if summary["late_ms"] > _LATE_MS:
+        err.print("loops could not keep up: delays are this machine's, not the overlay's; give fewer nodes or events")
     if folder is not None:
         out.print(f"Next: grapevine collect {folder / 'diaries'} --out DIR", highlight=False)
 

@@ -156,6 +156,7 @@ class Cluster:
         self._feeds: dict[int, int] = {}  # the publisher of a topic, where there is only one
         self._over = _Sum()  # of sessions that have ended
         self._before = _Sum()  # until publishing began
+        self._late_s: list[float] = []
         self._times = {"opened": time.monotonic()}
         self._events = self._skipped = 0  # ordered; not ordered because all who might publish were down
 
@@ -258,6 +259,8 @@ class Cluster:
     # What groups say
 
     def _on_report(self, worker: Worker, report: Report) -> None:
+        if self.stage != "starting":
+            self._late_s.append(report.late_s)
         found = report.arrivals
         for at in range(0, len(found), 3):
             if found[at] < _FIRST:
@@ -293,6 +296,7 @@ class Cluster:
         self.stage = "publishing"
         if "publishing" not in self._times:
             self._times["publishing"], self._before = time.monotonic(), self._total()
+            self._late_s.clear()
         topics = [t for t in range(self.workload.topic_count) if len(self.workload.subscribers_of(t)) > 1]
         if not topics:
             raise UsageError("no topic has two subscribers; give fewer topics, or more subscriptions")
@@ -457,6 +461,7 @@ class Cluster:
             "bytes_per_s_per_node": spent.bytes / seconds / nodes,
             "bytes_per_delivery": spent.bytes / found if found else None,
             "cpu_s": spent.cpu_s,
+            "late_ms": 1e3 * sum(self._late_s) / max(len(self._late_s), 1),
             "cpu_share_per_node": spent.cpu_s / seconds / nodes,
             "rss_per_node_bytes": now["rss_per_node_bytes"],
         }

@@ -189,7 +189,9 @@ class Group:
 
     async def _report_always(self) -> None:
         while True:
+            due = time.monotonic() + _REPORT_S
             await asyncio.sleep(_REPORT_S)
+            late = time.monotonic() - due
             arrivals, self._arrivals = self._arrivals, []
             stats = [node.stats() for node in self.nodes.values()]
             used = resource.getrusage(resource.RUSAGE_SELF)
@@ -207,6 +209,7 @@ class Group:
                     damaged=self._damaged,
                     cpu_s=used.ru_utime + used.ru_stime,
                     rss_bytes=_resident(used.ru_maxrss),
+                    late_s=max(0.0, late),
                     arrivals=arrivals,
                 )
             )

@@ -99,6 +99,7 @@ class Report(Answer, frozen=True):
     damaged: int
     cpu_s: float
     rss_bytes: int
+    late_s: float  # the report itself: how far the loop is behind its work
     arrivals: list[int]
 
 

@@ -164,10 +164,8 @@ class RappelPeer(Peer):
         if topic not in self.subscriptions:
             self.subscriptions.add(topic)
             self._interests_changed()
-            feed = self._open(topic, root=self._publisher_of(topic) == self.me)
+            feed = self._open(topic)
             feed.leaving, feed.drained_at = False, None
-            if feed.is_root:  # its own, to be founded now or before
-                feed.publisher_position = self.position
             if self._rejoining:
                 self._begin_rejoin(topic)
             if self.position and feed.parent is None and not feed.is_root:
