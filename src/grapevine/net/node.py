@@ -324,9 +324,9 @@ class Node:
     async def _enter(self, inbox: Inbox) -> None:
         if self._closing:
             raise UsageError("the node is closed; open another")
-        self._inboxes.setdefault(inbox.number, []).append(inbox)
         since_ms = inbox.since_ms
         await self._want(inbox.topic, time.time_ns() // 1_000_000 if since_ms is None else since_ms)
+        self._inboxes.setdefault(inbox.number, []).append(inbox)
         await inbox.begin()
 
     async def _leave(self, inbox: Inbox) -> None:
