@@ -11,6 +11,7 @@ from grapevine.model.identity import PeerId
 BANNED = 100
 GARBAGE = 100  # no frame, no message, or none that may come now
 FORGED = 50  # an event, or a contact, that its owner did not sign
+EXCESS = 25  # more subscriptions, or paths, than anybody may have
 SLOW = 25  # does not read
 REFUSED = 10  # an event that a validator of ours refuses: its publisher may be to blame, or our validator
 

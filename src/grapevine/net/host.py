@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Any
 
+from grapevine.model.errors import PeerError
+from grapevine.net.conduct import EXCESS
 from grapevine.net.links import Links
 from grapevine.systems.peer import (
     Address,
@@ -55,8 +57,13 @@ class Host:
         return True
 
     def on_message(self, sender: Address, message: Message) -> None:
-        """A message for the peer came."""
+        """A message for the peer came; one that asks too much of it is held against its sender."""
+        before = self.peer.excesses
         self.call(lambda now: self.peer.on_message(now, sender, message))
+        connection = self._links.connection(sender)
+        if self.peer.excesses > before and connection is not None:
+            error = PeerError(f"a {type(message).__name__} asks for more than a peer gives anybody")
+            self._links.blame(connection, "excess", EXCESS, error)
 
     def on_unreachable(self, node: Address) -> None:
         """A connection broke, or none could be made."""

@@ -77,6 +77,8 @@ class Message(msgspec.Struct, frozen=True, gc=False, tag=True, array_like=True):
 class Peer(ABC):
     """One session of a node, from its start to its end."""
 
+    excesses = 0  # messages that wanted more of it than it gives anybody: a live host counts them against their senders
+
     @abstractmethod
     def start(self, now: float) -> Effects:
         """The session begins."""

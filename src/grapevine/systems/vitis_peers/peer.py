@@ -304,6 +304,7 @@ class VitisPeer(Peer):
             self._send(sender, answer)
 
     def _on_profile(self, now: float, sender: Address, message: Profile) -> None:
+        self.excesses += message.count > self.config.most_topics
         update = self._asking.take(sender, message)
         if update is not None:
             self.agreement.tell_again(update.node, update.added)
@@ -344,7 +345,9 @@ class VitisPeer(Peer):
         """Join the paths, and extend them, unless that was done a moment ago for another gateway."""
         if sender in self.overlay.book.known:
             until = now + self.config.relay_s
-            topics, keys = self.relays.join(sender, unpack(message.topics), until, until - self.config.round_s)
+            asked = unpack(message.topics)
+            self.excesses += self.relays.exceeds(sender, asked)
+            topics, keys = self.relays.join(sender, asked, until, until - self.config.round_s)
             self._extend(now, topics, keys)
 
     def carriers(self, now: float, topic: int) -> list[Address]:

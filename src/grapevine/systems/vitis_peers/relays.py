@@ -42,6 +42,18 @@ class Relays:
         self._keys, self._most = keys, most
         self._carried: dict[Address, _Carried] = {}
 
+    def exceeds(self, node: Address, topics: Topics) -> bool:
+        """Whether a neighbour asks for more than is carried for one."""
+        carried = self._carried.get(node, _NOTHING)
+        return len(topics) + len(carried.topics) > self._most and self._new(carried, topics).sum() > self._room(carried)
+
+    @staticmethod
+    def _new(carried: _Carried, topics: Topics) -> NDArray[np.bool_]:
+        return np.asarray(carried.ends_of(topics) == -np.inf)
+
+    def _room(self, carried: _Carried) -> int:
+        return self._most - len(carried.topics)
+
     def join(self, node: Address, topics: Topics, until: float, recent: float) -> tuple[Topics, Topics]:
         """A neighbour asks for these (ascending) topics; those whose path is to be extended, and their keys.
 
@@ -49,8 +61,7 @@ class Relays:
         same moment. What exceeds the most that is carried for one neighbour is refused.
         """
         carried = self._carried.get(node, _NOTHING)
-        is_new = carried.ends_of(topics) == -np.inf
-        room = self._most - len(carried.topics)
+        is_new, room = self._new(carried, topics), self._room(carried)
         if is_new.sum() > room:
             topics = topics[~is_new | (np.cumsum(is_new) <= room)]
         renewed = np.zeros(len(topics), np.bool_)
