@@ -29,12 +29,14 @@ class Home:
     folder: Path
     identity: Identity
     store: Store
+    lasts: bool  # beyond the process
 
     @classmethod
     @contextlib.asynccontextmanager
     async def open(cls, folder: str | Path | None, retention: Retention, *, synced: bool) -> AsyncIterator[Home]:
         """The folder of a node; without one, a temporary one that ends with it."""
         with contextlib.ExitStack() as stack:
+            lasts = folder is not None
             if folder is None:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="grapevine-node-"))
                 synced = False  # nothing of it outlives the process
@@ -42,7 +44,7 @@ class Home:
             identity = Identity.open(folder)
             stack.enter_context(_locked(folder / LOCK_FILE))
             async with await Store.open(folder, retention, synced=synced) as store:
-                yield cls(folder, identity, store)
+                yield cls(folder, identity, store, lasts)
 
     def contacts(self, known: Contacts) -> list[Contact]:
         """Peers of the last session, learnt anew; a damaged file is as good as none."""
@@ -59,6 +61,8 @@ class Home:
 
     def remember(self, known: Contacts) -> None:
         """Keep the peers used last, for the next session. Not to have them is no reason to fail."""
+        if not self.lasts:
+            return
         path = self.folder / CONTACTS_FILE
         partial = path.with_name(f".{path.name}.partial")
         with contextlib.suppress(OSError):

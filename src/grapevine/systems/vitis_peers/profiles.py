@@ -17,6 +17,7 @@ from grapevine.systems.peer import Address
 from grapevine.systems.vitis_peers.interests import find, total
 from grapevine.systems.vitis_peers.messages import TOPICS_A_PART, Profile, Topics, unpack
 
+_SMALL = 5_000  # topics
 _KEPT = 16  # times the most topics of a node: of all known profiles together
 _COMING = 4  # the same for those that are coming
 
@@ -40,6 +41,7 @@ class Shelf:
         self._own: Topics = np.empty(0, np.uint64)
         self._common: dict[Address, int] = {}
         self._places: dict[Address, Columns] = {}
+        self._sets: dict[Address, frozenset[int]] = {}  # of small profiles: a look at one costs a tenth
 
     def __getitem__(self, node: Address) -> Known | None:
         return self._known.get(node)
@@ -68,6 +70,7 @@ class Shelf:
         known = self._known.pop(node, None)
         self._common.pop(node, None)
         self._places.pop(node, None)
+        self._sets.pop(node, None)
         if known is not None:
             self._size -= len(known.topics)
 
@@ -112,7 +115,12 @@ class Shelf:
 
     def wants(self, node: Address, topic: int) -> bool:
         """Whether the node has this topic."""
-        return len(self.shared(node, np.array([topic], np.uint64))) > 0
+        known = self._known.get(node)
+        if known is None or len(known.topics) > _SMALL:
+            return len(self.shared(node, np.array([topic], np.uint64))) > 0
+        if node not in self._sets:
+            self._sets[node] = frozenset(known.topics.tolist())
+        return topic in self._sets[node]
 
 
 class _Asked:
