@@ -7,8 +7,8 @@ from grapevine.experiment.claims.base import Evidence, Finding, claim, listed, m
 _FALSE = {50: 0.0025, 100: 0.016, 200: 0.087}  # §2.2
 _SIZES = 5_001, 10_001
 _NEAR = (
-    "on this trace nearness costs coverage: the utility divides by the distance. It is not that nodes share PlanetLab's "
-    "sites: on the generated internet of §6.1.1 6 friends cover all feeds of 73.6 %, 64.6 % of those with several"
+    "on this trace nearness costs coverage, since the utility divides by the distance; it is not that nodes share "
+    "PlanetLab's sites (docs/papers.md#rappel)"
 )
 _HEIGHTS = range(5)  # of trees that are deeper than that
 
