@@ -80,14 +80,8 @@ def test_a_group_that_is_killed_gets_what_it_missed_when_it_comes_back(tmp_path:
     assert not children()
 
 
-@pytest.mark.parametrize(
-    "end",
-    [
-        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
-        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
-        signal.SIGKILL,
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_process_outlives_the_command(tmp_path: Path, end: signal.Signals) -> None:
     command = [sys.executable, "-m", "grapevine", "cluster", "--nodes", "4", "--topics", "4", "--subscriptions", "2"]
     command += ["--processes", "2", "--duration", "600", "--out", "out", "--json"]

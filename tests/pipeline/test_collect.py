@@ -28,6 +28,8 @@ from grapevine.sim.churn import Change, Schedule
 from tests.diary_world import Writing, address_of, topic_id, topic_name, write_diaries
 from tests.peer_world import WatchedRun, clock_of, crossing, nodes, watch
 
+pytestmark = pytest.mark.slow  # some 35 small Spark jobs
+
 Collected = tuple[Path, Simulation, WatchedRun]
 # Nobody comes back: the recorder counts only those who are there, and a live run also those who return.
 COMING = Schedule(
