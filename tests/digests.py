@@ -78,7 +78,7 @@ def workload_of(case: Case) -> Workload:
 
 
 def digests_of(case: Case) -> dict[str, str]:
-    """By table, and of the headline numbers. A third comes late on the clustered workload; a tenth crashes on the other."""
+    """By table, and of the headline numbers. On the clustered workload a third comes late, else a tenth fails."""
     workload, late = workload_of(case), case.driver == "peers"
     change = flash_crowd if case.workload == "clustered" else mass_failure
     schedule = change(
