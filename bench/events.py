@@ -21,7 +21,7 @@ from grapevine.sim.events import Events
 from grapevine.sim.latency import LatencyConfig, make_latency
 from grapevine.sim.simulate import simulate
 from grapevine.synthetic import generate
-from grapevine.systems.peer import Effects, Message, Peer, Send, SetTimer
+from grapevine.systems.contracts.peer import Effects, Message, Peer, Send, SetTimer
 
 EVENTS = 300_000
 

@@ -20,7 +20,8 @@ import msgspec
 from grapevine.model.identity import PeerId, SignedEvent, key_from
 from grapevine.net.event_file import StoredEvent
 from grapevine.net.store import Store
-from grapevine.net.wire import Decoder, encode, messages_in
+from grapevine.net.wire import Decoder, encode
+from grapevine.systems.contracts.peer import messages_in
 from grapevine.systems.rappel import messages
 from grapevine.systems.rappel.messages import Ping, Update
 

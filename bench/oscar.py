@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.rounds import Watch
-from grapevine.blocks import oscar
 from grapevine.blocks.small_world import RING_SLOTS
 from grapevine.model.workload import Workload
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import RunConfig, make_config, simulate
 from grapevine.synthetic import generate
+from grapevine.systems.magnet import oscar
 
 FINGERS = 17
 ROUTES = 2_000

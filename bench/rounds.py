@@ -23,7 +23,7 @@ from grapevine.kernels.jit import njit
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import RunConfig, make_config
 from grapevine.synthetic import generate
-from grapevine.systems.base import GossipSystem
+from grapevine.systems.contracts.rounds import GossipSystem
 
 
 class Spent(NamedTuple):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grapevine.model.ids import ring_id
 from grapevine.net.diary import Diary
-from grapevine.systems.peer import Address
+from grapevine.systems.contracts.peer import Address
 from tests.peer_world import WatchedRun
 
 EPOCH_US = 1_700_000_000_000_000

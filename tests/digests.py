@@ -21,7 +21,7 @@ from grapevine.sim.churn import flash_crowd, mass_failure
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.simulate import RunConfig
 from grapevine.synthetic import generate
-from grapevine.systems import PEER_SYSTEMS, SYSTEMS
+from grapevine.systems.registry import all_systems
 
 FILE = Path(__file__).with_name("digests.json")
 MACHINE_TIMES = {"wall_s", "cpu_s", "repair_ms", "repair_ms_p95"}
@@ -58,9 +58,8 @@ class Case(NamedTuple):
 
 def cases() -> list[Case]:
     """All that there are."""
-    rounds = [(name, "rounds") for name in SYSTEMS]
-    peers = [(name.removesuffix("-peers"), "peers") for name in PEER_SYSTEMS]
-    return [Case(*which, workload) for which in sorted(rounds + peers) for workload in ("clustered", "skewed")]
+    found = [(name, driver) for name, system in all_systems().items() for driver in system.drivers]
+    return [Case(*which, workload) for which in sorted(found) for workload in ("clustered", "skewed")]
 
 
 def workload_of(case: Case) -> Workload:
@@ -84,9 +83,10 @@ def digests_of(case: Case) -> dict[str, str]:
     schedule = change(
         workload.node_count, share=0.3 if change is flash_crowd else 0.1, round=300 if late else 15, seed=4
     )
-    name = "vitis-peers" if case == (("vitis", "peers", case.workload)) else case.system
     how = {"clock": CLOCK} if late else {"run": ROUNDS, "threads": 2}
-    done = simulate(name, workload, seed=5, schedule=schedule, **how, **SMALLER.get(case[:2], {}))
+    done = simulate(
+        case.system, workload, driver=case.driver, seed=5, schedule=schedule, **how, **SMALLER.get(case[:2], {})
+    )
     found = {name: _digest(_rows(table)) for name, table in _parts(done.tables).items() if table.num_rows}
     numbers = {name: _rounded(value) for name, value in done.summary.items() if value is not None}
     return found | {"summary": _digest({name: value for name, value in numbers.items() if name not in MACHINE_TIMES})}

@@ -14,7 +14,7 @@ from grapevine import Workload
 from grapevine.sim.churn import Change, Schedule
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import make_config
-from grapevine.systems.omen import ChurnEvent, Omen
+from grapevine.systems.omen.rounds import ChurnEvent, Omen
 from tests.naive_designs import Edge
 
 LATER = 60  # rounds in which everything has to be mended

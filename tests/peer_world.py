@@ -18,7 +18,7 @@ from grapevine.sim import peers
 from grapevine.sim.churn import Change, Schedule
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.events import Events
-from grapevine.systems.peer import Address, Deliver, Peer
+from grapevine.systems.contracts.peer import Address, Deliver, Peer
 
 QUICK: dict[str, Any] = {
     "latency": "coordinates",

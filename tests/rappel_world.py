@@ -13,9 +13,11 @@ import numpy as np
 
 from grapevine import Workload
 from grapevine.sim.events import Events, Observer
-from grapevine.systems.peer import Address, Deliver, Effects, World
-from grapevine.systems.rappel import Rappel, RappelConfig, RappelPeer
+from grapevine.systems.contracts.peer import Address, Deliver, Effects, World
+from grapevine.systems.rappel.config import RappelConfig
 from grapevine.systems.rappel.feed import Feed, Rank
+from grapevine.systems.rappel.peer import RappelPeer
+from grapevine.systems.rappel.peers import Rappel
 
 Points = list[tuple[float, float]]  # in the plane, ms
 SETTLED_S = 65.0  # landmarks rest from here on

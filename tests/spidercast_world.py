@@ -15,7 +15,7 @@ from grapevine.sim.churn import Change, Schedule
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import RunConfig
 from grapevine.synthetic import generate
-from grapevine.systems.spidercast import ConnectionSystem
+from grapevine.systems.contracts.connections import ConnectionSystem
 
 ROUNDS = 24
 QUICK = RunConfig(measure_topics=0)

@@ -13,7 +13,7 @@ from grapevine.blocks.small_world import lookup
 from grapevine.model.ids import distance
 from grapevine.sim.rounds import Rounds
 from grapevine.synthetic import generate
-from grapevine.systems.rvr import RvrConfig
+from grapevine.systems.rvr.rounds import RvrConfig
 from tests.worlds import views_of
 
 

@@ -19,7 +19,7 @@ from grapevine.cli.live import parse_when
 from grapevine.model.errors import UsageError
 from grapevine.net.options import NodeOptions, configs_of, read_options
 from grapevine.net.remote import Remote
-from grapevine.net.systems import LIVE_SYSTEMS
+from grapevine.systems.registry import systems_with
 
 COMMAND = [sys.executable, "-m", "grapevine"]
 ENVIRONMENT = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
@@ -177,7 +177,7 @@ def test_every_mistake_of_a_file_is_told(tmp_path: Path) -> None:
     assert "--set plain: write it as key=value" in str(raised.value)
 
 
-@pytest.mark.parametrize("system", LIVE_SYSTEMS)
+@pytest.mark.parametrize("system", systems_with("live"))
 def test_a_setting_has_one_owner(system: str) -> None:
     names = [name for config in configs_of(system).values() for name in config.__dataclass_fields__]
     assert len(names) == len(set(names))

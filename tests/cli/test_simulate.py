@@ -19,8 +19,8 @@ from grapevine.model.manifest import Manifest
 from grapevine.model.store import write_table
 from grapevine.model.workload import Workload
 from grapevine.synthetic import generate
-from grapevine.systems.opt import OptConfig
-from grapevine.systems.vitis import VitisConfig
+from grapevine.systems.opt.rounds import OptConfig
+from grapevine.systems.vitis.config import VitisConfig
 from tests.cli.test_cli import run
 
 

@@ -14,8 +14,8 @@ from scipy.optimize import least_squares
 
 from grapevine.kernels.coords import pull, settle
 from grapevine.sim.events import Events
-from grapevine.systems.rappel import Landmark, RappelConfig
-from grapevine.systems.rappel.position import LANDMARK_ROUNDS
+from grapevine.systems.rappel.config import RappelConfig
+from grapevine.systems.rappel.position import LANDMARK_ROUNDS, Landmark
 
 Points = NDArray[np.float64]
 

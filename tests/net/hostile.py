@@ -13,9 +13,9 @@ from grapevine.net import wire
 from grapevine.net.envelope import envelope_of, stamped
 from grapevine.net.event_file import StoredEvent
 from grapevine.net.identity import Identity
+from grapevine.net.live_system import live_facet, messages_of
 from grapevine.net.messages import Hello
-from grapevine.net.systems import LiveVitis
-from grapevine.systems.peer import Message
+from grapevine.systems.contracts.peer import Message
 
 
 class Client:
@@ -23,7 +23,7 @@ class Client:
 
     def __init__(self, identity: Identity, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.identity, self._reader, self._writer = identity, reader, writer
-        self._decoder = wire.Decoder(LiveVitis.messages)
+        self._decoder = wire.Decoder(messages_of(live_facet("vitis")))
         self._came: list[Any] = []
 
     @classmethod

@@ -7,9 +7,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from grapevine.net.wire import messages_in
-from grapevine.systems import scribe
+from grapevine.systems.contracts.peer import messages_in
 from grapevine.systems.rappel import messages as rappel
+from grapevine.systems.scribe import messages as scribe
 
 MODULES: dict[str, ModuleType] = {"rappel": rappel, "scribe": scribe}
 RAPPEL = messages_in(rappel)

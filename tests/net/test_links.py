@@ -19,10 +19,10 @@ from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
 from grapevine.net.identity import Identity
 from grapevine.net.links import Links
+from grapevine.net.live_system import live_facet, messages_of
 from grapevine.net.messages import Farewell, Introduce, Seek
-from grapevine.net.systems import LiveVitis
-from grapevine.systems.peer import Address, Message
-from grapevine.systems.vitis_peers.messages import Notify
+from grapevine.systems.contracts.peer import Address, Message
+from grapevine.systems.vitis.peer.messages import Notify
 from tests.net.hostile import Client, eventually
 
 QUICK: dict[str, Any] = {"dial_s": 1.0, "retry_s": 0.1, "ban_s": 0.5, "slow_s": 0.1}
@@ -65,7 +65,7 @@ async def hosting(folder: Path, **changes: Any) -> AsyncIterator[Host]:
         NodeConfig(**(QUICK | changes)),
         **names,
         session=int.from_bytes(folder.name.encode()),
-        messages=LiveVitis.messages,
+        messages=messages_of(live_facet("vitis")),
         receive=receive,
         unreachable=lost.append,
     )
@@ -245,7 +245,7 @@ def test_a_peer_that_returns_is_found_again_though_it_was_sent_to_all_the_time(t
                 network="grapevine",
                 system="vitis",
                 session=2,
-                messages=LiveVitis.messages,
+                messages=messages_of(live_facet("vitis")),
                 receive=lambda connection, message: received.append(message),
                 unreachable=lambda address: None,
             )

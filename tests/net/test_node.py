@@ -13,7 +13,7 @@ import pytest
 
 from grapevine.model.errors import UsageError
 from grapevine.net import Event, Node, NoPath
-from grapevine.systems.vitis_peers import VitisPeer
+from grapevine.systems.vitis.peer.peer import VitisPeer
 from tests.net.hostile import eventually
 from tests.net.nodes import during, endpoint, opening, payloads, silence
 

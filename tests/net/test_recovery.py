@@ -20,9 +20,9 @@ from grapevine.net.event_file import Retention
 from grapevine.net.identity import Identity
 from grapevine.net.messages import Digest, Holdings, Kept, Want
 from grapevine.net.node import NoPath
-from grapevine.systems.peer import Message
-from grapevine.systems.vitis_peers import VitisPeer
-from grapevine.systems.vitis_peers.messages import Notify
+from grapevine.systems.contracts.peer import Message
+from grapevine.systems.vitis.peer.messages import Notify
+from grapevine.systems.vitis.peer.peer import VitisPeer
 from tests.net.hostile import Client, envelope, eventually
 from tests.net.nodes import during, opening, payloads, silence
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from grapevine.model.errors import PeerError, UsageError
 from grapevine.net import wire
-from grapevine.net.wire import LENGTH_BYTES, VERSION, Decoder, encode, messages_in
-from grapevine.systems.peer import Message
+from grapevine.net.wire import LENGTH_BYTES, VERSION, Decoder, encode
+from grapevine.systems.contracts.peer import Message, messages_in
 from grapevine.systems.rappel.messages import Join, Ping, Profile, Pull, Update, WhoAreYou
 from tests.net.messages import MODULES, RAPPEL, any_message
 

@@ -40,7 +40,7 @@ COMING = Schedule(
         600: Change(crashes=nodes(23)),
     },
 )
-SYSTEM = "vitis-peers"  # it floods, and has relays
+SYSTEM = "vitis"  # it floods, and has relays
 
 
 @pytest.fixture(scope="module")

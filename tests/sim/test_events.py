@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from grapevine.model.errors import UsageError
 from grapevine.sim.events import Events
 from grapevine.sim.transcript import Transcript, describe
-from grapevine.systems.peer import Address, Deliver, Effects, Finished, Message, Peer, Send, SetTimer
+from grapevine.systems.contracts.peer import Address, Deliver, Effects, Finished, Message, Peer, Send, SetTimer
 
 
 class Word(Message, frozen=True):

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from grapevine import Workload, simulate
-from grapevine.blocks.bloom import false_positive_rate
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Latency
 from grapevine.sim.churn import Change, Schedule, mass_failure
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.peers import choose_publishers
 from grapevine.synthetic import generate
-from grapevine.systems.rappel import RappelPeer
-from grapevine.systems.scribe import ScribePeer
+from grapevine.systems.rappel.bloom import false_positive_rate
+from grapevine.systems.rappel.peer import RappelPeer
+from grapevine.systems.scribe.peer import ScribePeer
 from tests import naive
 from tests.peer_world import (
     BOTH,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from grapevine.systems.rappel import RappelPeer
+from grapevine.systems.rappel.peer import RappelPeer
 from tests.peer_world import (
     EVERY,
     WatchedRun,

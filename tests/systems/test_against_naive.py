@@ -16,9 +16,9 @@ from grapevine.blocks.views import NOBODY
 from grapevine.model.workload import Workload
 from grapevine.sim.dissemination import EVENT_FIELDS, disseminate
 from grapevine.sim.rounds import medium_now
-from grapevine.systems import SYSTEMS, System
-from grapevine.systems.base import GossipConfig
-from grapevine.systems.vitis import MOST_ELECTION_ROUNDS, Vitis
+from grapevine.systems.contracts.rounds import GossipConfig, RoundSystem
+from grapevine.systems.registry import system_named
+from grapevine.systems.vitis.rounds import MOST_ELECTION_ROUNDS, Vitis
 from tests import naive_rounds
 from tests.naive_rounds import Entry, NaiveNetwork, Proposal, Select
 
@@ -94,7 +94,7 @@ class Fast:
     """The kernels, driven as a simulation does."""
 
     def __init__(self, workload: Workload, case: Case, *, seed: int, threads: int = 1) -> None:
-        self.system_type = SYSTEMS[case.system]
+        self.system_type = system_named(case.system).round_facet()
         config = self.system_type.config_type(**case.parameters)
         assert isinstance(config, GossipConfig)
         self.config = config
@@ -108,7 +108,7 @@ class Fast:
             seed=seed,
             threads=threads,
         )
-        self.system: System = self.system_type(self.config, self.network)
+        self.system: RoundSystem = self.system_type(self.config, self.network)
 
     def round(self) -> None:
         self.system.round()

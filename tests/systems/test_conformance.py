@@ -13,10 +13,10 @@ from grapevine.sim.churn import flash_crowd, mass_failure
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import RunConfig, make_config
 from grapevine.synthetic import generate
-from grapevine.systems import SYSTEMS
+from grapevine.systems.registry import system_named, systems_with
 
-EVERY = sorted(SYSTEMS)
-WITH_TABLES = [name for name in EVERY if "table_size" in SYSTEMS[name].config_type.__dataclass_fields__]
+EVERY = sorted(systems_with("rounds"))
+WITH_TABLES = [name for name in EVERY if "table_size" in system_named(name).config_type("rounds").__dataclass_fields__]
 # OPT with a bounded table owes no delivery; with coverage as wide as it likes, it does. Similarity owes none either;
 # with this many links it cannot miss.
 FREE: dict[str, dict[str, Any]] = {

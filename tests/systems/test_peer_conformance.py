@@ -20,17 +20,18 @@ from grapevine.sim.events import Events
 from grapevine.sim.peers import PeerRun
 from grapevine.sim.simulate import make_config
 from grapevine.synthetic import generate
-from grapevine.systems.peer import PEER_SYSTEMS, Address, Deliver, Message, World
+from grapevine.systems.contracts.peer import Address, Deliver, Message, World
+from grapevine.systems.registry import system_named, systems_with
 from tests.peer_world import clock_of, workload_of
 
-SLOW = {"vitis-peers"}  # gossips every few seconds, where trees are pinged twice a minute
+SLOW = {"vitis"}  # gossips every few seconds, where trees are pinged twice a minute
 EVERY = pytest.mark.parametrize(
-    "system", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in sorted(PEER_SYSTEMS)]
+    "system", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in sorted(systems_with("peers"))]
 )
 # Fewer landmarks measure as well at this size, and cost less; so do longer rounds.
 FAST: dict[str, dict[str, Any]] = {
     "rappel": {"landmarks": 5, "landmark_rounds": 2},
-    "vitis-peers": {"round_s": 4.0, "table_size": 10},
+    "vitis": {"round_s": 4.0, "table_size": 10},
 }
 SIGNED = {"rappel": {"signed": True}}
 NODES = 40
@@ -45,7 +46,7 @@ class Running:
     """A system on a workload whose events are published by hand."""
 
     def __init__(self, system: str, workload: Workload, *, schedule: Schedule | None = None, **settings: Any) -> None:
-        config = make_config(system, FAST.get(system, {}))
+        config = make_config(system, FAST.get(system, {}), "peers")
         clock = clock_of(publish_every_s=0, **settings)
         self.run = PeerRun(system, workload, config, clock, seed=1, schedule=schedule)
         self.engine, self.workload, self.publishers = self.run.engine, workload, self.run.publishers
@@ -86,9 +87,10 @@ class Running:
 
 @EVERY
 def test_a_system_says_where_it_comes_from(system: str) -> None:
-    kind = PEER_SYSTEMS[system]
-    assert kind.name == system
-    assert len(kind.paper) > 10 and len(kind.summary) > 10
+    known = system_named(system)
+    assert known.name == system
+    assert len(known.paper) > 10 and len(known.summary) > 10
+    kind = known.peer_facet()
     for field in dataclasses.fields(kind.config_type):
         assert field.metadata["source"] and field.metadata["help"], field.name
     assert kind.servers(kind.config_type()) >= 0
@@ -99,7 +101,7 @@ def test_a_system_says_where_it_comes_from(system: str) -> None:
 
 @EVERY
 def test_every_subscriber_is_reached_when_nobody_leaves(system: str, workload: Workload) -> None:
-    done = simulate(system, workload, clock=clock_of(publish_from_s=400), **FAST.get(system, {}))
+    done = simulate(system, workload, driver="peers", clock=clock_of(publish_from_s=400), **FAST.get(system, {}))
     assert done.summary["hit_ratio"] == done.summary["connected_topics"] == 1.0
     if "vitis" not in system:  # which floods
         assert done.events["duplicate"].to_numpy().sum() == 0
@@ -216,7 +218,7 @@ class Unheard(Message, frozen=True):
 
 def messages_of(system: str) -> list[type[Message]]:
     """The system's own kinds of messages: those of its package."""
-    home = PEER_SYSTEMS[system].__module__
+    home = system_named(system).peer_facet().__module__.rpartition(".")[0]
     kinds = {
         value
         for name, module in list(sys.modules.items())
@@ -266,7 +268,8 @@ class Few:
     def __init__(self, system: str) -> None:
         wanted = {node: {node % 3, node % 2} for node in range(6)}
         workload = workload_of(wanted, nodes=6, publishers=[0, 1, 5])
-        kind, config = PEER_SYSTEMS[system], make_config(system, {**FAST.get(system, {}), **SIGNED.get(system, {})})
+        kind = system_named(system).peer_facet()
+        config = make_config(system, {**FAST.get(system, {}), **SIGNED.get(system, {})}, "peers")
         self.system = kind(config, World(workload, [0, 1, 5], lambda a, b: 0.05, 1))
         self.engine = Events(lambda now, a, b: 0.05)
         for number in range(kind.servers(config)):

@@ -188,3 +188,18 @@ def lookup(p: int, key: np.uint64, fresh: int, ids: Ids, views: Views, path: Col
         count += 1
         if not views.alive[q]:
             return -count
+
+
+@njit
+def hop_below(p: int, target: int, fresh: int, ids: Ids, views: Views) -> int:
+    """The next hop of a greedy route that goes clockwise and never passes its target (Magnet §3.3): of p's links the
+    nearest to the target; NOBODY when there is none. Links last heard before the round `fresh` are not used."""
+    best, most = NOBODY, np.uint64(0)
+    limit = clockwise(ids[p], ids[target])
+    for at in range(views.starts[p], views.starts[p + 1]):
+        q = views.links[at]
+        if q != NOBODY and views.heard[at] >= fresh:
+            steps = clockwise(ids[p], ids[q])
+            if most < steps <= limit:
+                best, most = int(q), steps
+    return best

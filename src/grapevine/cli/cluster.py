@@ -21,7 +21,7 @@ from grapevine.model.workload import Workload
 from grapevine.net.cluster import ClusterConfig, workload_of
 from grapevine.net.options import configs_of, take_settings
 from grapevine.net.play import Kill, play
-from grapevine.net.systems import LIVE_SYSTEMS
+from grapevine.systems.registry import systems_with
 
 _MIB = 2**20
 _LATE_MS = 100.0  # from here on, waiting for the processor is most of a delay
@@ -83,7 +83,8 @@ def _run_cluster(
     json: bool,
 ) -> None:
     tables: dict[str, dict[str, Any]] = {"settings": {}, "parameters": {}}
-    mistakes = [] if system in LIVE_SYSTEMS else [f"system={system!r}: choose one of {', '.join(LIVE_SYSTEMS)}"]
+    live = systems_with("live")
+    mistakes = [] if system in live else [f"system={system!r}: choose one of {', '.join(live)}"]
     configs = {name: kind for name, kind in configs_of(system).items() if name in tables}
     mistakes += take_settings(configs, set_ or [], tables)
     for name, kind in configs.items():
@@ -219,7 +220,7 @@ def add_to(app: typer.Typer) -> None:
     """Add the command."""
     folder = Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the nodes' folders here.")]
     last: list[inspect.Parameter] = [
-        option("system", Annotated[str, typer.Option(help=f"One of {', '.join(LIVE_SYSTEMS)}.")], "vitis"),
+        option("system", Annotated[str, typer.Option(help=f"One of {', '.join(systems_with('live'))}.")], "vitis"),
         option(
             "workload",
             Annotated[

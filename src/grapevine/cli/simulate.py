@@ -21,9 +21,9 @@ from grapevine.model.workload import Workload, load_churn
 from grapevine.sim.churn import REJOINS, Schedule, flash_crowd, from_sessions, mass_failure, share_at
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.result import KIND, Simulation, export_links
-from grapevine.sim.simulate import RunConfig, simulate, system_named
+from grapevine.sim.simulate import RunConfig, simulate
 from grapevine.sim.transcript import Transcript
-from grapevine.systems import PEER_SYSTEMS, all_systems
+from grapevine.systems.registry import DRIVERS, System, all_systems, broken, choose_driver, system_named, systems_with
 
 HEADLINE = {
     "hit_ratio": "hit ratio",
@@ -67,12 +67,13 @@ def parse_settings(owner: str, config: type[Config], settings: list[str], *, fla
     return found
 
 
-def _clock(system: str, run: RunConfig, settings: list[str], latency_from: Path | None) -> ClockConfig | None:
-    """How a system of peers runs; None for systems that run by rounds. What would be ignored is refused."""
-    if system not in PEER_SYSTEMS:
+def _clock(
+    system: str, driver: str, run: RunConfig, settings: list[str], latency_from: Path | None
+) -> ClockConfig | None:
+    """How peers run in virtual time; None for runs by rounds. What would be ignored is refused."""
+    if driver != "peers":
         if settings or latency_from:
-            names = ", ".join(PEER_SYSTEMS)
-            raise UsageError(f"--clock, --latency-from: {system} runs by rounds; they are for {names}")
+            raise UsageError(f"--clock, --latency-from: {system} runs by rounds; they are for peers{_peers_of(system)}")
         return None
     if run != RunConfig():
         given = [name for name, value in run.as_dict().items() if value != RunConfig().as_dict()[name]]
@@ -80,6 +81,13 @@ def _clock(system: str, run: RunConfig, settings: list[str], latency_from: Path 
         raise UsageError(f"{options}: {system} runs in virtual time; say how with --clock, e.g. --clock hours=2")
     chosen = parse_settings("the clock", ClockConfig, settings, flag="--clock")
     return ClockConfig(**({"latency": "recorded"} if latency_from else {}) | chosen)
+
+
+def _peers_of(system: str) -> str:
+    """Where peers are to be had, for a message about something that only they have."""
+    if "peers" in system_named(system).drivers:
+        return ": add --driver peers"
+    return f", which {', '.join(systems_with('peers'))} have"
 
 
 def _parse(kind: type, text: str) -> Any:
@@ -191,6 +199,7 @@ def _run_simulate(
     run: RunConfig,
     *,
     system: str,
+    driver: str | None,
     workload: Path,
     out_: Path,
     set_: list[str] | None,
@@ -203,8 +212,9 @@ def _run_simulate(
     json: bool,
     **churn: Any,
 ) -> None:
-    parameters = parse_settings(system, system_named(system).config_type, set_ or [])
-    timed = _clock(system, run, clock or [], latency_from)
+    driver = choose_driver(system, driver)
+    parameters = parse_settings(system, system_named(system).config_type(driver), set_ or [])
+    timed = _clock(system, driver, run, clock or [], latency_from)
     if timed and threads is not None:
         raise UsageError(f"--threads: {system} runs in virtual time, on one core; leave it out")
     loaded = Workload.load(workload, latency=latency_from)
@@ -213,11 +223,12 @@ def _run_simulate(
     with (
         new_folder(out_, kind=KIND, force=force) as partial,
         live_progress(rounds, quiet=json) as progress,
-        _transcript(partial, system, wanted=transcript) as lines,
+        _transcript(partial, system, driver, wanted=transcript) as lines,
     ):
         done = simulate(
             system,
             loaded,
+            driver=driver,
             seed=seed,
             threads=threads,
             schedule=schedule,
@@ -230,20 +241,20 @@ def _run_simulate(
         )
         done.write(partial)
     if json:
-        print_json({"folder": str(out_), "system": system, "summary": done.summary})
+        print_json({"folder": str(out_), "system": system, "driver": driver, "summary": done.summary})
         return
     print_simulations([done], escape(f"{system} on {loaded.name}: {out_}"))
 
 
 @contextmanager
-def _transcript(folder: Path, system: str, *, wanted: bool) -> Iterator[Transcript | None]:
+def _transcript(folder: Path, system: str, driver: str, *, wanted: bool) -> Iterator[Transcript | None]:
     """A file beside the tables, written as the run goes."""
     if not wanted:
         yield None
         return
-    if system not in PEER_SYSTEMS:
+    if driver != "peers":
         raise UsageError(
-            f"--transcript: {system} runs by rounds and sends no messages; it is for {', '.join(PEER_SYSTEMS)}"
+            f"--transcript: {system} runs by rounds and sends no messages; it is for peers{_peers_of(system)}"
         )
     with (folder / "transcript.txt").open("w") as file:
         yield Transcript(write=file.write)
@@ -253,40 +264,66 @@ def systems(
     name: Annotated[str | None, typer.Argument(help="A system; without it, all are listed.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Say which systems there are; with a name, every parameter, its default and where it comes from."""
+    """Say which systems there are; with a name, every facet with its parameters, defaults and where they come from."""
     chosen = [system_named(name)] if name else list(all_systems().values())
     if json:
         print_json([_describe_system(system) for system in chosen])
         return
     for system in chosen:
-        out.print(
-            f"[bold]{system.name}[/]  {escape(system.summary)}\n  [dim]{escape(system.paper)}[/]", highlight=False
-        )
+        facets = ", ".join(system.facets)
+        out.print(f"[bold]{system.name}[/]  {escape(system.summary)}", highlight=False)
+        out.print(f"  [dim]{escape(system.paper)} · {facets}[/]", highlight=False)
         if name:
-            _print_parameters("", system.config_type)
-            if name in PEER_SYSTEMS:
-                _print_parameters("the clock that it runs by (--clock KEY=VALUE)", ClockConfig)
+            _print_facets(system)
+    for missing, reason in ({} if name else broken()).items():
+        err.print(f"{escape(missing)} could not be loaded: {escape(reason)}")
 
 
-def _print_parameters(title: str, config: type[Config]) -> None:
+_RUN_BY = {
+    "rounds": "grapevine simulate {name}",
+    "peers": "grapevine simulate {name} --driver peers",
+    "live": "grapevine node --system {name}",
+}
+
+
+def _print_facets(system: System) -> None:
+    for facet, kind in system.facets.items():
+        how = _RUN_BY[facet] if facet not in DRIVERS or facet != system.drivers[0] else _RUN_BY["rounds"]
+        title = f"{facet}: {how.format(name=system.name)} --set KEY=VALUE"
+        _print_parameters(title, kind.config_type, getattr(kind, "live_values", {}))
+        if facet == "peers":
+            _print_parameters("the clock that peers run by: --clock KEY=VALUE", ClockConfig, {})
+
+
+def _print_parameters(title: str, config: type[Config], other: dict[str, Any]) -> None:
+    """A row per parameter; `other` are defaults that differ from the config's."""
     made = table(title, "parameter", "default", "meaning", "source")
     for column in made.columns:
         column.justify = "left"
     for field in dataclasses.fields(config):
         meta = field.metadata
-        made.add_row(field.name, str(field.default).lower(), escape(meta["help"]), escape(meta["source"]))
+        default = str(other.get(field.name, field.default)).lower()
+        made.add_row(field.name, default, escape(meta["help"]), escape(meta["source"]))
     out.print(made)
 
 
-def _describe_system(system: Any) -> dict[str, Any]:
-    described = {"name": system.name, "summary": system.summary, "paper": system.paper}
-    described["parameters"] = _parameters(system.config_type)
-    return described | ({"clock": _parameters(ClockConfig)} if system.name in PEER_SYSTEMS else {})
+def _describe_system(system: System) -> dict[str, Any]:
+    facets = {
+        name: {"parameters": _parameters(facet.config_type, getattr(facet, "live_values", {}))}
+        for name, facet in system.facets.items()
+    }
+    if "peers" in facets:
+        facets["peers"]["clock"] = _parameters(ClockConfig, {})
+    return {"name": system.name, "summary": system.summary, "paper": system.paper, "facets": facets}
 
 
-def _parameters(config: type[Config]) -> list[dict[str, Any]]:
+def _parameters(config: type[Config], other: dict[str, Any]) -> list[dict[str, Any]]:
     return [
-        {"name": field.name, "default": field.default, **{k: v for k, v in field.metadata.items() if v is not None}}
+        {
+            "name": field.name,
+            "default": other.get(field.name, field.default),
+            **{key: value for key, value in field.metadata.items() if value is not None},
+        }
         for field in dataclasses.fields(config)
     ]
 
@@ -305,7 +342,8 @@ def export(
 _SIMULATE_HELP = """Run a system on a workload, and measure what delivery costs.
 
 [bold]--set[/] gives the system's own parameters, e.g. --set table_size=20; [bold]grapevine systems NAME[/] lists them.
-Systems of peers (rappel, scribe) run in virtual time: [bold]--clock[/] says how long and on which latencies.
+Systems run by rounds, or message by message as peers in virtual time ([bold]--driver peers[/]): [bold]--clock[/]
+says how long and on which latencies.
 Prints the headline numbers, and writes the tables events, node_load, topic_overlay, links and rounds."""
 
 
@@ -313,6 +351,14 @@ def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     first = [
         option("system", Annotated[str, typer.Argument(metavar="SYSTEM", help=f"One of {', '.join(all_systems())}.")]),
+        option(
+            "driver",
+            Annotated[
+                str | None,
+                typer.Option(metavar="|".join(DRIVERS), help="How it is simulated. Default: rounds where it has them."),
+            ],
+            None,
+        ),
         option("workload", Annotated[Path, typer.Option("--workload", "-w", metavar="DIR", help="The workload.")]),
         option("out_", OutOption),
         option(

@@ -4,10 +4,10 @@
     claims = ["V6"]
     seeds = [1, 2, 3]
 
-    [run]                          # of systems that run by rounds
+    [run]                          # of runs by rounds
     rounds = 160
 
-    [clock]                        # of systems of peers, in virtual time
+    [clock]                        # of runs by peers, in virtual time
     hours = 4
     recorded = ["planetlab-latency/PlanetLabData_01.tsv.gz"]    # below the folder of traces; a file per time slice
 
@@ -17,6 +17,7 @@
 
     [[systems]]
     system = "vitis"
+    driver = "rounds"              # or "peers"; the first that the system has where it is not given
     workloads = ["high"]
     table_size = [15, 25, 35]      # a list is a grid
 
@@ -43,7 +44,7 @@ from grapevine.sim.clock import ClockConfig
 from grapevine.sim.simulate import RunConfig
 from grapevine.synthetic import MODELS
 from grapevine.synthetic.base import ChurnModel
-from grapevine.systems import all_systems
+from grapevine.systems.registry import all_systems
 
 PLOT_KINDS = "series", "distribution", "progress"
 PLAYING_KEYS = {
@@ -73,6 +74,7 @@ _TOP = {
     "quick",
 }
 _PLOT_KEYS = {"title", "kind", "x", "y", "quantity", "x_label", "y_label", "percent", "log_x", "log_y", "claimed"}
+_SYSTEM_KEYS = {"system", "driver", "workloads"}
 _QUICK_KEYS = {"nodes", "users", "rounds", "seeds", "hours", "seed_topics"}
 
 
@@ -92,9 +94,11 @@ class WorkloadEntry:
 
 @dataclass(frozen=True, slots=True)
 class SystemEntry:
-    """A system with parameters (lists are a grid) on some of the workloads."""
+    """A system with parameters (lists are a grid) on some of the workloads, by one of its drivers."""
 
     system: str
+    driver: str
+    names_driver: bool  # so that plots tell the same system by two drivers apart
     workloads: tuple[str, ...]
     parameters: dict[str, Any]
 
@@ -264,21 +268,26 @@ class _Checker:
 
     def system(self, where: Key, entry: dict[str, Any], names: list[str]) -> SystemEntry | None:
         system = entry.get("system")
-        known = all_systems()
+        known = {name: kind for name, kind in all_systems().items() if kind.drivers}
         if system not in known:
             self.note((*where, "system"), f"{system!r}: choose one of {', '.join(known)}")
+            return None
+        drivers = known[system].drivers
+        driver = entry.get("driver", drivers[0])
+        if driver not in drivers:
+            self.note((*where, "driver"), f"{driver!r}: {system} runs by {' or '.join(drivers)}")
             return None
         on = entry.get("workloads", names)
         for missing in [name for name in on if name not in names]:
             self.note((*where, "workloads"), f"{missing!r}: the workloads here are {', '.join(names) or 'none'}")
-        parameters = {key: value for key, value in entry.items() if key not in ("system", "workloads")}
-        self.check_config(where, known[system].config_type, parameters)
-        return SystemEntry(system, tuple(on), parameters)
+        parameters = {key: value for key, value in entry.items() if key not in _SYSTEM_KEYS}
+        self.check_config(where, known[system].config_type(driver), parameters)
+        return SystemEntry(system, driver, "driver" in entry, tuple(on), parameters)
 
     def check_config(self, where: Key, kind: type[Config], parameters: dict[str, Any]) -> None:
         """Names, types and limits; every value of a grid."""
         types, fields = field_types(kind), {entry.name: entry for entry in dataclasses.fields(kind)}
-        self.known(where, parameters, set(types) | {"name", "model", "system", "workloads", "churn"})
+        self.known(where, parameters, set(types) | {"name", "model", "churn", *_SYSTEM_KEYS})
         for key in [key for key in parameters if key in types]:
             values = parameters[key] if isinstance(parameters[key], list) else [parameters[key]]
             if not values:

@@ -14,7 +14,6 @@ from grapevine.experiment.description import Experiment, WorkloadEntry
 from grapevine.model.errors import UsageError
 from grapevine.sim.simulate import make_config
 from grapevine.synthetic import MODELS
-from grapevine.systems import PEER_SYSTEMS
 
 _DECIDING = "kernels", "blocks", "systems", "sim", "metrics", "synthetic"  # folders whose code a result depends on
 
@@ -55,6 +54,7 @@ class RunPlan:
     """One run: what it takes to repeat it, and how a plot shows it."""
 
     system: str
+    driver: str
     config: dict[str, Any]
     workload: WorkloadPlan
     churn: dict[str, Any] | None
@@ -65,8 +65,8 @@ class RunPlan:
 
     @property
     def run_id(self) -> str:
-        """A hash of system, configuration, workload, seed and code version: the same run is never done twice."""
-        made_from = [self.system, self.config, self.workload.key, self.churn, self.run, self.seed, CODE]
+        """A hash of all that decides the run, the code included: the same run is never done twice."""
+        made_from = [self.system, self.driver, self.config, self.workload.key, self.churn, self.run, self.seed, CODE]
         return _digest(made_from + ([self.recorded] if self.recorded else []))[:16]
 
     @property
@@ -78,7 +78,7 @@ class RunPlan:
     def effort(self) -> float:
         """A guess at its length, for starting long runs first."""
         nodes = self.workload.parameters.get("nodes") or self.workload.users or 10_000
-        if "hours" in self.run:
+        if self.driver == "peers":
             return float(nodes * self.run["hours"] * 1e6)
         return float(nodes * self.run["rounds"] * (10 + (self.config.get("table_size") or 60)))
 
@@ -92,15 +92,16 @@ def plan(experiment: Experiment) -> list[RunPlan]:
             made, churns = _workloads(workloads[name], seed), _points(workloads[name].churn or {})
             points = itertools.product(made, churns, _points(entry.parameters))
             for (workload, workload_grid), (churn, churn_grid), (parameters, grid) in points:
-                timed = entry.system in PEER_SYSTEMS
+                timed = entry.driver == "peers"
                 run = RunPlan(
                     entry.system,
-                    make_config(entry.system, parameters).as_dict(),
+                    entry.driver,
+                    make_config(entry.system, parameters, entry.driver).as_dict(),
                     workload,
                     churn or None,
                     (experiment.clock if timed else experiment.run).as_dict(),
                     seed,
-                    workload_grid | churn_grid | grid,
+                    workload_grid | churn_grid | ({"driver": entry.driver} if entry.names_driver else {}) | grid,
                     experiment.recorded if timed else (),
                 )
                 runs.setdefault(run.run_id, run)

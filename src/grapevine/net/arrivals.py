@@ -24,8 +24,8 @@ from grapevine.net.ledger import Ledger
 from grapevine.net.links import Links
 from grapevine.net.recovery import CLOCKS_DIFFER_MS, Holder
 from grapevine.net.store import Store, StoreError
-from grapevine.net.systems import LiveSystem
-from grapevine.systems.peer import Address
+from grapevine.systems.contracts.live import LiveSystem
+from grapevine.systems.contracts.peer import Address
 
 _MOST_WAITING = 10_000  # events, for the disk
 _log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from grapevine.net import wire
 from grapevine.net.conduct import GARBAGE, SLOW, TokenBucket
 from grapevine.net.identity import id_of
 from grapevine.net.messages import Farewell, Hello, Introduce
-from grapevine.systems.peer import Address, Message
+from grapevine.systems.contracts.peer import Address, Message
 
 if TYPE_CHECKING:
     from grapevine.net.links import Links

@@ -10,7 +10,7 @@ import msgspec
 
 from grapevine.model.errors import PeerError, UsageError
 from grapevine.model.identity import PeerId, is_signed
-from grapevine.systems.peer import Address
+from grapevine.systems.contracts.peer import Address
 
 _PURPOSE = b"grapevine contact 1\0"
 

@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from grapevine.model.errors import GrapevineError, UsageError
-from grapevine.systems.peer import Address
+from grapevine.systems.contracts.peer import Address
 
 SUFFIX = ".jsonl"
 MOST_WAITING = 8 << 20  # bytes that are kept while the disk is full

@@ -11,7 +11,7 @@ from typing import Any
 from grapevine.model.errors import PeerError
 from grapevine.net.conduct import EXCESS
 from grapevine.net.links import Links
-from grapevine.systems.peer import (
+from grapevine.systems.contracts.peer import (
     Address,
     Effects,
     Finished,

@@ -23,7 +23,7 @@ from grapevine.net.connection import Connection
 from grapevine.net.contacts import Contact, Contacts, is_reachable
 from grapevine.net.identity import Identity
 from grapevine.net.messages import Hello, Introduce, Seek
-from grapevine.systems.peer import Address, Message
+from grapevine.systems.contracts.peer import Address, Message
 
 _log = logging.getLogger(__name__)
 _PENDING = 64  # messages that wait for a connection

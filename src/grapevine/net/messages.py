@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grapevine.net.contacts import Contact
-from grapevine.systems.peer import Address, Message
+from grapevine.systems.contracts.peer import Address, Message
 
 Gap = tuple[int, int]  # sequences from … to, both missing
 Held = tuple[int, bytes, int, tuple[Gap, ...]]  # topic, publisher's id, last sequence, what is missing below it

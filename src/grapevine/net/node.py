@@ -35,11 +35,12 @@ from grapevine.net.host import Host
 from grapevine.net.inbox import Inbox, Policy
 from grapevine.net.ledger import Ledger
 from grapevine.net.links import Links, Traffic
+from grapevine.net.live_system import live_system, messages_of
 from grapevine.net.messages import Digest, Holdings, Kept, Want
 from grapevine.net.recovery import Recovery
 from grapevine.net.reunion import Reunion
-from grapevine.net.systems import LiveSystem, live_system
-from grapevine.systems.peer import FROM_BEHIND, Address, Message
+from grapevine.systems.contracts.live import LiveSystem
+from grapevine.systems.contracts.peer import FROM_BEHIND, Address, Message
 
 _log = logging.getLogger(__name__)
 _TICK_S = 0.1
@@ -98,7 +99,7 @@ class Node:
 
         `listen` is where others reach it (port 0: any), `announce` the IP address that they are told if it is another;
         `bootstrap` are endpoints of nodes to begin with. `data_dir` keeps identity, subscriptions and events; without
-        it they end with the node. `parameters` are those of the system (`grapevine systems vitis-peers`), `settings`
+        it they end with the node. `parameters` are those of the system (`grapevine systems vitis`), `settings`
         those of `NodeConfig`. `validators` are there before the first event comes (`validate`). `diary` is a folder for
         what `grapevine collect` reads.
         """
@@ -109,7 +110,7 @@ class Node:
         except TypeError as error:
             raise UsageError(f"{error}; see grapevine.net.config.NodeConfig for the settings of a node") from None
         async with Home.open(data_dir, retention or Retention(), synced=config.durability == "power") as home:
-            live = live_system(system, (parameters or {}).items(), home.identity.id)
+            live = live_system(system, parameters or {}, home.identity.id)
             await asyncio.to_thread(live.warm_up)
             session = time.time_ns() // 1_000
             links = Links(
@@ -118,7 +119,7 @@ class Node:
                 network=network,
                 system=system,
                 session=session,
-                messages=live.messages,
+                messages=messages_of(live),
                 receive=lambda connection, message: node._receive(connection, message),
                 unreachable=lambda address: node._lose(address),
             )

@@ -28,7 +28,8 @@ from grapevine.net.config import NodeConfig
 from grapevine.net.contacts import parse_endpoint, parse_endpoints
 from grapevine.net.control import UNIX
 from grapevine.net.event_file import Retention
-from grapevine.net.systems import LIVE_SYSTEMS
+from grapevine.net.live_system import live_facet
+from grapevine.systems.registry import systems_with
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 _TABLES = ("settings", "parameters", "retention")
@@ -89,8 +90,8 @@ def read_options(file: Path | None, flags: Mapping[str, Any], sets: list[str]) -
 def configs_of(system: str) -> dict[str, type[Config]]:
     """What can be set, by the table that it stands in."""
     configs: dict[str, type[Config]] = {"settings": NodeConfig, "retention": Retention}
-    if system in LIVE_SYSTEMS:
-        configs["parameters"] = LIVE_SYSTEMS[system].config_type
+    if system in systems_with("live"):
+        configs["parameters"] = live_facet(system).config_type
     return configs
 
 
@@ -136,8 +137,8 @@ def _shape_mistake(key: str, value: Any) -> str | None:
 
 def _mistakes(options: NodeOptions) -> list[str]:
     mistakes = []
-    if options.system not in LIVE_SYSTEMS:
-        mistakes.append(f"system={options.system!r}: choose one of {', '.join(LIVE_SYSTEMS)}")
+    if options.system not in systems_with("live"):
+        mistakes.append(f"system={options.system!r}: choose one of {', '.join(systems_with('live'))}")
     if options.log_level not in LOG_LEVELS:
         mistakes.append(f"log_level={options.log_level!r}: choose one of {', '.join(LOG_LEVELS)}")
     endpoints = [options.listen] + ([] if options.control.startswith(UNIX) else [options.control])

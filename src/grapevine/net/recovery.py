@@ -30,7 +30,7 @@ from grapevine.net.ledger import Ledger, Stream, gaps
 from grapevine.net.links import Links
 from grapevine.net.messages import Digest, Gap, Held, Holdings, Kept, Want
 from grapevine.net.store import Store
-from grapevine.systems.peer import Address
+from grapevine.systems.contracts.peer import Address
 
 _TOPICS = 2_000  # compared at a time, and in one digest
 _STREAMS = 1_000  # in one message of holdings, and claims of one partner that are remembered

@@ -12,7 +12,7 @@ from random import Random
 
 from grapevine.model.errors import PeerError
 from grapevine.net.links import Links
-from grapevine.systems.peer import Address
+from grapevine.systems.contracts.peer import Address
 
 _EVERY_S = 10.0  # between two attempts, for a node that has neighbours
 _REMEMBERED = 200  # contacts, the last used ones, that are tried

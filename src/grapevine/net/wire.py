@@ -14,16 +14,14 @@ bytes for the one byte of a small number in a tuple of floats): msgspec does not
 
 from __future__ import annotations
 
-from functools import cache, reduce
-from operator import or_
+from functools import cache
 from struct import Struct
-from types import ModuleType
 from typing import Any
 
 import msgspec
 
 from grapevine.model.errors import PeerError, UsageError
-from grapevine.systems.peer import Message
+from grapevine.systems.contracts.peer import Message
 
 VERSION = 1
 FRAME_LIMIT = 1 << 20  # bytes after the length; ours: a payload of a megabyte is a file, not an event
@@ -46,18 +44,6 @@ def encode(message: Message, limit: int = FRAME_LIMIT) -> bytes:
     if size > limit:
         raise UsageError(f"a {kind} message takes {size:,} bytes; frames hold {limit:,}: send less, or raise the limit")
     return b"".join((_LENGTH.pack(size), _HEADER, body))
-
-
-def messages_in(module: ModuleType) -> Any:
-    """The union of all messages that a module defines, for a decoder."""
-    kinds = [
-        kind
-        for kind in vars(module).values()
-        if isinstance(kind, type) and issubclass(kind, Message) and kind.__module__ == module.__name__
-    ]
-    if not kinds:
-        raise UsageError(f"{module.__name__} defines no messages; give a module with subclasses of Message")
-    return reduce(or_, kinds)
 
 
 class Decoder:

@@ -58,7 +58,12 @@ def collect(stage: Stage, folder: Path, out: Path, *, force: bool = False) -> Ma
             kind="simulation",
             stage="collect",
             version=__version__,
-            config={"system": system, "parameters": config, "run": {"live": True, "seconds": made.course.end_s}},
+            config={
+                "system": system,
+                "driver": "live",
+                "parameters": config,
+                "run": {"seconds": made.course.end_s},
+            },
             inputs=[RUN],
             tables=made.written,
             counts=summary | counts,

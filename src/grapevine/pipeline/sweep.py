@@ -40,7 +40,6 @@ from grapevine.sim.result import KIND as SIMULATION
 from grapevine.sim.simulate import RunConfig, simulate
 from grapevine.synthetic import MODELS, generate_churn
 from grapevine.synthetic import generate as generate_in_memory
-from grapevine.systems import PEER_SYSTEMS
 
 _DESCRIPTION = "experiment.json"
 Folders = dict[tuple[str, ...], str]  # ingested traces by their paths
@@ -227,10 +226,11 @@ def _task(out: str, folders: Folders) -> Callable[[str], None]:
 
 def _run_one(run: RunPlan, out: Path, folders: Folders, threads: int) -> None:
     workload = Workload.load(out / "workloads" / run.workload.key)
-    timed = run.system in PEER_SYSTEMS
+    timed = run.driver == "peers"
     done = simulate(
         run.system,
         workload,
+        driver=run.driver,
         seed=run.seed,
         threads=threads,
         schedule=_schedule(run.churn, workload.node_count, folders, run.seed),

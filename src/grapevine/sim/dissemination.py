@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks.oscar import hop_below
-from grapevine.blocks.small_world import Ids, next_hop
+from grapevine.blocks.small_world import Ids, hop_below, next_hop
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit

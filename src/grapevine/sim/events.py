@@ -19,7 +19,7 @@ from random import Random
 from typing import Any, Protocol
 
 from grapevine.model.errors import UsageError
-from grapevine.systems.peer import Address, Deliver, Effects, Finished, Peer, Send, SetTimer
+from grapevine.systems.contracts.peer import Address, Deliver, Effects, Finished, Peer, Send, SetTimer
 
 Delay = Callable[[float, Address, Address], float]  # (now, sender, target) → seconds
 _NOBODY, _TIMER, _ACTION = -1, -2, -3  # no node; who "sends" a timer, and what the caller has planned

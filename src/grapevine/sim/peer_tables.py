@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from grapevine.blocks.bloom import false_positive_rate
 from grapevine.metrics.similarity import share_covered
 from grapevine.metrics.traffic import node_overhead, share_above, summarise_events
 from grapevine.model import tables
-from grapevine.systems.peer import FROM_BEHIND, Address, Place
+from grapevine.systems.contracts.peer import FROM_BEHIND, Address, Place
+from grapevine.systems.rappel.bloom import false_positive_rate
 
 if TYPE_CHECKING:
     from grapevine.sim.peers import PeerRun

@@ -25,7 +25,8 @@ from grapevine.sim.peer_tables import final_tables, round_row, summarise
 from grapevine.sim.recorder import Recorder
 from grapevine.sim.result import Simulation
 from grapevine.sim.transcript import Transcript
-from grapevine.systems.peer import PEER_SYSTEMS, Address, Peer, World
+from grapevine.systems.contracts.peer import Address, Peer, World
+from grapevine.systems.registry import system_named
 
 _START, _PHASE, _OBSERVER, _PUBLISHER = 221, 222, 223, 224  # the `round` words of these draws
 
@@ -45,7 +46,7 @@ class PeerRun:
         recorded: Latency | None = None,
         transcript: Transcript | None = None,
     ) -> None:
-        kind = PEER_SYSTEMS[system]
+        kind = system_named(system).peer_facet()
         servers = kind.servers(config)
         self.workload, self.clock, self.seed = workload, clock, seed
         self.latency = make_latency(clock, nodes=workload.node_count, servers=servers, seed=seed, recorded=recorded)
@@ -227,5 +228,5 @@ def simulate_peers(
         "cpu_s": time.process_time() - cpu,
     }
     return Simulation(
-        system, config.as_dict(), clock.as_dict(), workload.name, seed, summary, found, version=__version__
+        system, "peers", config.as_dict(), clock.as_dict(), workload.name, seed, summary, found, version=__version__
     )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.systems.peer import Address, Deliver
+from grapevine.systems.contracts.peer import Address, Deliver
 
 Position = tuple[float, ...]
 

@@ -24,7 +24,8 @@ class Simulation:
     """A finished run. Tables are Arrow tables in the schemas of docs/tables.md: `run.events.to_pandas()`."""
 
     system: str
-    config: dict[str, Any]  # of the system
+    driver: str  # by which facet of the system it ran
+    config: dict[str, Any]  # of that facet
     settings: dict[str, Any]  # of the run: rounds, churn, how it was measured
     workload: str
     seed: int
@@ -68,7 +69,7 @@ class Simulation:
             kind=KIND,
             stage=f"simulate {self.system}",
             version=self.version,
-            config={"system": self.system, "parameters": self.config, "run": self.settings},
+            config={"system": self.system, "driver": self.driver, "parameters": self.config, "run": self.settings},
             seed=self.seed,
             inputs=[self.workload],
             tables={table.name: write_table(self.tables[table.name], folder, table) for table in _TABLES},
@@ -84,6 +85,7 @@ class Simulation:
         manifest = read_manifest(folder, KIND)
         return cls(
             system=manifest.config["system"],
+            driver=manifest.config["driver"],
             config=manifest.config["parameters"],
             settings=manifest.config["run"],
             workload=manifest.inputs[0],

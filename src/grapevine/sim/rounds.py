@@ -26,7 +26,8 @@ from grapevine.model.errors import UsageError
 from grapevine.model.workload import Csr, Workload
 from grapevine.sim.churn import Schedule, everyone
 from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Medium, disseminate
-from grapevine.systems import SYSTEMS, System
+from grapevine.systems.contracts.rounds import RoundSystem
+from grapevine.systems.registry import system_named
 
 RATE_ONE = 2**16  # the mean rate as a whole number, so that sums of loads do not depend on their order
 
@@ -61,9 +62,10 @@ class Rounds:
             threads=threads,
         )
         self.owners = workload.publishers if owners else np.full(workload.topic_count, NOBODY, np.int32)
-        if owners and not SYSTEMS[system].ring_slots:
+        facet = system_named(system).round_facet()
+        if owners and not facet.ring_slots:
             self.network.set_interests(with_owners(workload.node_topics, self.owners))
-        self.system = SYSTEMS[system](config, self.network)
+        self.system = facet(config, self.network)
         self.network.open_at_once(self.schedule.first)
         self.joined, self.left = len(self.schedule.first), 0
         # What neighbours tell each other about topics matters to nobody until an event is published. While links
@@ -249,7 +251,7 @@ def with_owners(node_topics: Csr, owners: Columns) -> Csr:
     return Csr(starts, columns)
 
 
-def medium_now(network: Network, system: System, fresh: int) -> Medium:
+def medium_now(network: Network, system: RoundSystem, fresh: int) -> Medium:
     """What events travel through; lookups do not use links last heard before the round `fresh`."""
     links, delivery = network.neighbours(), system.delivery()
     return Medium(

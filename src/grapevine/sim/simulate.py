@@ -28,8 +28,8 @@ from grapevine.sim.result import Simulation
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.snapshot import draw_topic, links_of
 from grapevine.sim.transcript import Transcript
-from grapevine.systems import PEER_SYSTEMS, PeerSystem, System, all_systems
-from grapevine.systems.base import Sent
+from grapevine.systems.contracts.rounds import Sent
+from grapevine.systems.registry import choose_driver, system_named
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -68,17 +68,10 @@ class RunConfig(Config):
     )
 
 
-def system_named(name: str) -> type[System] | type[PeerSystem[Any]]:
-    """The system class of this name."""
-    known = all_systems()
-    if name not in known:
-        raise UsageError(f"system {name!r}: choose one of {', '.join(known)}")
-    return known[name]
-
-
-def make_config(system: str, parameters: dict[str, Any]) -> Config:
-    """The system's configuration; unknown parameters are answered with the known ones."""
-    kind = system_named(system).config_type
+def make_config(system: str, parameters: dict[str, Any], driver: str | None = None) -> Config:
+    """The configuration of a system that is simulated by this driver, or by its first; UsageError for parameters that
+    it does not have."""
+    kind = system_named(system).config_type(choose_driver(system, driver))
     known = [field.name for field in dataclasses.fields(kind)]
     if unknown := sorted(set(parameters) - set(known)):
         raise UsageError(f"{system} has no parameter {', '.join(unknown)}; it has {', '.join(known)}")
@@ -101,6 +94,7 @@ def simulate(
     system: str,
     workload: Workload,
     *,
+    driver: str | None = None,
     seed: int = 1,
     threads: int | None = None,
     schedule: Schedule | None = None,
@@ -114,19 +108,21 @@ def simulate(
 ) -> Simulation:
     """Run a system on a workload and measure it.
 
-    `parameters` are the system's (`grapevine systems vitis` lists them). The result depends on workload, parameters,
-    schedule and seed, not on `threads` (default: all cores). `rounds` overrides the run's. Systems of peers (Rappel)
-    run in virtual time, as `clock` says, with one second per round of the schedule; `latency` is the recorded one,
-    `transcript` writes down every message.
+    `driver` is "rounds" (arrays, a round at a time: `run` says how) or "peers" (message by message in virtual time:
+    `clock` says how, with one second per round of the schedule); by default the first of these that the system has.
+    `parameters` are the system's for that driver (`grapevine systems vitis` lists them). The result depends on
+    workload, parameters, schedule and seed, not on `threads` (default: all cores), which only rounds use. `rounds`
+    overrides the run's. For peers, `latency` is the recorded one, and `transcript` writes down every message.
     """
     from grapevine import __version__
 
-    config = make_config(system, parameters)
+    driver = choose_driver(system, driver)
+    config = make_config(system, parameters, driver)
     run = run or RunConfig()
     run = dataclasses.replace(run, rounds=rounds) if rounds is not None else run
     check_seed(seed)
-    check_fit(workload, config, by_rounds=system not in PEER_SYSTEMS)
-    if system in PEER_SYSTEMS:
+    check_fit(workload, config, by_rounds=driver == "rounds")
+    if driver == "peers":
         return simulate_peers(
             *(system, workload, config, clock or ClockConfig()),
             seed=seed,
@@ -188,7 +184,9 @@ def simulate(
         "cpu_s": time.process_time() - cpu,
     }
     settings = run.as_dict()
-    return Simulation(system, config.as_dict(), settings, workload.name, seed, summary, found, version=__version__)
+    return Simulation(
+        system, driver, config.as_dict(), settings, workload.name, seed, summary, found, version=__version__
+    )
 
 
 def _popularity_exponent(workload: Workload) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from grapevine.systems.peer import Address, Deliver
+from grapevine.systems.contracts.peer import Address, Deliver
 
 
 class Transcript:

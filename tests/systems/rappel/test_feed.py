@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from grapevine.systems.peer import Address
+from grapevine.systems.contracts.peer import Address
 from grapevine.systems.rappel.feed import Accept, Child, Feed, Forward, Parent
 from grapevine.systems.rappel.messages import Pull, Update
 

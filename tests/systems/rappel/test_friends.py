@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from grapevine.blocks import bloom
-from grapevine.systems.peer import Address
-from grapevine.systems.rappel import RappelConfig
+from grapevine.systems.contracts.peer import Address
+from grapevine.systems.rappel import bloom
+from grapevine.systems.rappel.config import RappelConfig
 from grapevine.systems.rappel.friends import Friendship, Known, term, utility
 from grapevine.systems.rappel.messages import Profile
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from grapevine.sim.events import Observer
 from grapevine.sim.transcript import Transcript
-from grapevine.systems.peer import Address
+from grapevine.systems.contracts.peer import Address
 from tests.rappel_world import RappelWorld
 
 TOPICS = 3  # published by the nodes 0, 1 and 2

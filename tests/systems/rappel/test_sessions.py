@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from grapevine.blocks import bloom
-from grapevine.systems.peer import Address, Send
+from grapevine.systems.contracts.peer import Address, Send
+from grapevine.systems.rappel import bloom
 from grapevine.systems.rappel.messages import FriendRequest, Join, JoinDeny
 from tests.rappel_world import LOCATED_S, RappelWorld, Sent
 

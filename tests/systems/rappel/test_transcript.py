@@ -13,8 +13,9 @@ from random import Random
 
 from grapevine.sim.events import Events
 from grapevine.sim.transcript import Transcript
-from grapevine.systems.peer import Address
-from grapevine.systems.rappel import Memory, RappelConfig, RappelPeer
+from grapevine.systems.contracts.peer import Address
+from grapevine.systems.rappel.config import RappelConfig
+from grapevine.systems.rappel.peer import Memory, RappelPeer
 
 GOLDEN = Path(__file__).with_name("join.transcript")
 TREE = ["Join", "JoinOk", "JoinForward", "JoinDeny", "ChangeParent", "Adopt", "LeaveTree", "Pull", "Update"]

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from grapevine.systems.peer import Address, Deliver, Message, Send
-from grapevine.systems.rappel import Memory, RappelConfig, RappelPeer
+from grapevine.systems.contracts.peer import Address, Deliver, Message, Send
+from grapevine.systems.rappel.config import RappelConfig
 from grapevine.systems.rappel.feed import Feed, Parent
 from grapevine.systems.rappel.messages import Adopt, ChangeParent, Join, JoinForward, JoinOk, LeaveTree, Update
 from grapevine.systems.rappel.outbox import Outbox
+from grapevine.systems.rappel.peer import Memory, RappelPeer
 from grapevine.systems.rappel.trees import Signatures, Trees
 
 

@@ -15,93 +15,16 @@ another parent because its own has failed says so, lest it is sent back there.
 
 from __future__ import annotations
 
-from random import Random
+from grapevine.systems.rappel.live import LiveRappel
+from grapevine.systems.rappel.peers import Rappel
+from grapevine.systems.registry import System, register
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-from grapevine.model.identity import EventSignatures, key_from
-from grapevine.systems.peer import Address, PeerSystem, Place, World, register_peers
-from grapevine.systems.rappel.config import RappelConfig
-from grapevine.systems.rappel.peer import Memory, RappelPeer
-from grapevine.systems.rappel.position import Landmark
-
-__all__ = ["Landmark", "Memory", "Rappel", "RappelConfig", "RappelPeer"]
-
-
-class Rappel(PeerSystem[RappelPeer]):
-    """Rappel on a simulated network."""
-
-    name, paper = "rappel", "Patel et al., Computer Networks 2009"
-    summary = "friends by interest and distance; one tree of subscribers per feed"
-    config_type = RappelConfig
-    has_friends = True
-
-    def __init__(self, config: RappelConfig, world: World) -> None:
-        super().__init__(config, world)
-        self._published: dict[Address, list[int]] = {}
-        for topic, publisher in enumerate(world.publishers):
-            self._published.setdefault(publisher, []).append(topic)
-        first = world.workload.node_count
-        self._landmarks = list(range(first, first + config.landmarks))
-        self._keys: dict[Address, Ed25519PrivateKey] = {}
-
-    @classmethod
-    def servers(cls, config: RappelConfig) -> int:
-        return config.landmarks
-
-    def server(self, number: int) -> Landmark:
-        me = self._landmarks[number]
-        return Landmark(me, self.config, self._landmarks, Random(f"landmark {self.world.seed} {number}"))
-
-    def peer(self, node: Address, before: RappelPeer | None) -> RappelPeer:
-        memory = before.memory() if before else Memory()
-        names, subscriptions = self.world.workload.topic_names, memory.subscriptions
-        if subscriptions is None:
-            subscriptions = frozenset(self.world.workload.topics_of(node).tolist())
-        return RappelPeer(
-            node,
-            self.config,
-            subscriptions=subscriptions,
-            published=self._published.get(node, ()),
-            publisher_of=self.world.publishers.__getitem__,
-            key_of=lambda topic: names[topic],
-            landmarks=self._landmarks,
-            random=Random(f"rappel {self.world.seed} {node} {memory.session}"),
-            memory=memory,
-            signatures=self._signatures(node) if self.config.signed else None,
-        )
-
-    def _signatures(self, node: Address) -> EventSignatures:
-        """A node has the keys of the feeds that it publishes, and knows the public ones of the others (§4.1)."""
-        own = {topic: self._key(node) for topic in self._published.get(node, ())}
-        return EventSignatures(own, lambda topic: self._key(self.world.publishers[topic]).public_key())
-
-    def _key(self, publisher: Address) -> Ed25519PrivateKey:
-        if publisher not in self._keys:
-            self._keys[publisher] = key_from(f"{self.world.seed} {publisher}")
-        return self._keys[publisher]
-
-    def neighbours(self, peer: RappelPeer) -> dict[Address, list[str]]:
-        return peer.roles()
-
-    def places(self, peer: RappelPeer) -> list[Place]:
-        return [
-            Place(
-                topic,
-                feed.parent.node if feed.parent else None,
-                feed.height if feed.chain or feed.is_root else None,  # who has no parent yet does not know
-                len(feed.children),
-                feed.rejoins,
-            )
-            for topic, feed in peer.trees.feeds.items()
-        ]
-
-    def position(self, peer: RappelPeer) -> tuple[float, ...] | None:
-        return peer.position or None
-
-    def restart_counts(self, peer: RappelPeer) -> None:
-        for feed in peer.trees.feeds.values():
-            feed.rejoins = 0
-
-
-register_peers(Rappel)
+register(
+    System(
+        name="rappel",
+        paper="Patel et al., Computer Networks 2009",
+        summary="friends by interest and distance; one tree of subscribers per feed",
+        peers=Rappel,
+        live=LiveRappel,
+    )
+)

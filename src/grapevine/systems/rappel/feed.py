@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
-from grapevine.systems.peer import Address
+from grapevine.systems.contracts.peer import Address
 from grapevine.systems.rappel.messages import Chain, Position, Pull, Update
 
 Rank = tuple[float, Address]  # distance to the publisher; ties go to the smaller address (§4.2, footnote 2)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from grapevine.blocks import bloom
-from grapevine.systems.peer import Address
+from grapevine.systems.contracts.peer import Address
+from grapevine.systems.rappel import bloom
 from grapevine.systems.rappel.config import RappelConfig
 from grapevine.systems.rappel.messages import Position, Profile, Version
 

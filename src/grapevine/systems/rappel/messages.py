@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from grapevine.systems.peer import Address, Message
+from grapevine.systems.contracts.peer import Address, Message
 
 Position = tuple[float, ...]  # network coordinates, ms
 Version = tuple[int, int]  # of the coordinates (the number of the session) and of the Bloom filter

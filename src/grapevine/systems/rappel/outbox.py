@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from grapevine.systems.peer import Address, Effect, Message, Send, SetTimer
+from grapevine.systems.contracts.peer import Address, Effect, Message, Send, SetTimer
 
 
 class Outbox:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from grapevine.blocks import bloom
-from grapevine.systems.peer import Address, Effects, Finished, LinkDown, LinkUp, Peer
+from grapevine.systems.contracts.peer import Address, Effects, Finished, LinkDown, LinkUp, Peer
+from grapevine.systems.rappel import bloom
 from grapevine.systems.rappel.config import RappelConfig
 from grapevine.systems.rappel.feed import Feed
 from grapevine.systems.rappel.friends import Friendship, Known

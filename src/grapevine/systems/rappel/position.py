@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from grapevine.kernels.coords import pull, settle
-from grapevine.systems.peer import Address, Effects, Peer
+from grapevine.systems.contracts.peer import Address, Effects, Peer
 from grapevine.systems.rappel.config import RappelConfig
 from grapevine.systems.rappel.messages import HereIAm, Position, WhereAreYou
 from grapevine.systems.rappel.outbox import Outbox

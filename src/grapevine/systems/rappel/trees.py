@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Protocol
 
-from grapevine.systems.peer import Address, Deliver
+from grapevine.systems.contracts.peer import Address, Deliver
 from grapevine.systems.rappel.config import RappelConfig
 from grapevine.systems.rappel.feed import Accept, Child, Feed, Parent, Search
 from grapevine.systems.rappel.messages import (

@@ -1,0 +1,116 @@
+"""A system whose overlay is designed by somebody who knows everything (the baselines of OMen, DEBS 2016).
+
+A centre with full knowledge adds edges until every topic is connected; nodes only obey. The rules, and what each is
+good for, are in `blocks/overlay_design`. Under churn the centre sees who is there at once, and either designs anew
+(LowODA-Re) or keeps the edges among those who stay and adds what is missing (LowODA-Inc).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks.network import Network
+from grapevine.blocks.overlay_design import Edges, design
+from grapevine.blocks.views import NOBODY
+from grapevine.kernels import csr
+from grapevine.kernels.csr import Columns
+from grapevine.model.config import parameter
+from grapevine.systems.contracts.rounds import Delivery, FloodingConfig, RoundSystem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignConfig(FloodingConfig):
+    """A design from full knowledge."""
+
+    repair: str = parameter(
+        "rebuild",
+        "after churn: design anew, or keep the edges among those who stay and add what is missing",
+        source="OMen Table 3: LowODA-Re, LowODA-Inc",
+        choices=("rebuild", "mend"),
+    )
+
+
+NO_EDGES: Edges = np.empty(0, np.int32), np.empty(0, np.int32)
+
+
+def design_overlay(network: Network, rule: int, rho: float, existing: Edges) -> Edges:
+    """The existing edges, which are between online nodes, and those that connect every topic among these."""
+    online = np.flatnonzero(network.alive).astype(np.int32)
+    number = np.full(network.size, NOBODY, np.int32)
+    number[online] = np.arange(len(online))
+    profiles = network.profiles
+    rows = csr.row_numbers(profiles.starts)
+    wanted = network.alive[rows]
+    starts = csr.count_rows(number[rows[wanted]], len(online))
+    topics = profiles.topics[wanted].astype(np.int32)
+    kept = number[existing[0]], number[existing[1]]
+    low, high = design(network.seed, rule, rho, (starts, topics), len(network.topic_ids), kept)
+    return online[low], online[high]
+
+
+class DesignedSystem(RoundSystem):
+    """A centre that designs the overlay whenever who is there, or what they want, has changed."""
+
+    config: DesignConfig
+    rule: ClassVar[int]
+
+    def __init__(self, config: DesignConfig, network: Network) -> None:
+        self._edges = NO_EDGES
+        self._cpu: list[float] = []  # of designs after churn
+        self._seen = np.zeros(network.size, np.bool_)
+        super().__init__(config, network)
+
+    @property
+    def rho(self) -> float:
+        """ρ of LowODA; the others do not ask."""
+        return 1.0
+
+    def row_sizes(self) -> NDArray[np.int64]:
+        return np.bincount(np.concatenate(self._edges), minlength=self.network.size).astype(np.int64)
+
+    def slot_kinds(self, size: int) -> list[str]:
+        return ["designed"] * size
+
+    def round(self) -> None:
+        if not np.array_equal(self._seen, self.network.alive):
+            self._design()
+
+    def forget(self, nodes: Columns) -> None:
+        """Edges of nodes that left, or came back, are gone."""
+        gone = np.zeros(self.network.size, np.bool_)
+        gone[nodes] = True
+        keep = ~(gone[self._edges[0]] | gone[self._edges[1]])
+        self._edges = self._edges[0][keep], self._edges[1][keep]
+        self._seen[nodes] = ~self.network.alive[nodes]
+
+    def interests_changed(self, nodes: Columns) -> None:
+        self._seen[:] = False
+
+    def _design(self) -> None:
+        began, first = time.thread_time(), not self._seen.any()
+        existing = self._edges if self.config.repair == "mend" else NO_EDGES
+        self._edges = design_overlay(self.network, self.rule, self.rho, existing)
+        if not first:
+            self._cpu.append(time.thread_time() - began)
+        self._seen = self.network.alive.copy()
+        self._store()
+
+    def _store(self) -> None:
+        """Every edge into the tables of both ends."""
+        network = self.network
+        network.set_room(self.row_sizes())
+        ends, others = np.concatenate(self._edges), np.concatenate(self._edges[::-1])
+        network.views.links[:] = others[np.argsort(ends, kind="stable")]
+        network.views.heard[:] = network.now
+        network.links_changed()
+
+    def delivery(self) -> Delivery:
+        return self.flooding()
+
+    def findings(self) -> dict[str, float]:
+        return {"repair_ms": 1000 * float(np.mean(self._cpu))} if self._cpu else {}

@@ -1,0 +1,13 @@
+"""Gm on a network: its rule, handed to the centre that designs."""
+
+from __future__ import annotations
+
+from grapevine.blocks.overlay_design import GM
+from grapevine.systems.contracts.designs import DesignConfig, DesignedSystem
+
+
+class Gm(DesignedSystem):
+    """GM on a network."""
+
+    config_type = DesignConfig
+    rule = GM

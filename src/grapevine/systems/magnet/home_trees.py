@@ -1,0 +1,210 @@
+"""Trees of greedy routes from each topic's home, over Oscar on a ring: what Magnet and its strawman have in common."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks import exchange, small_world
+from grapevine.blocks.candidates import new_candidates, start_over, store
+from grapevine.blocks.exchange import Contacts
+from grapevine.blocks.network import Network, Rows
+from grapevine.blocks.small_world import PREDECESSOR, RING_SLOTS, SUCCESSOR, Ids
+from grapevine.blocks.views import JOIN_ORDER, NOBODY, Views
+from grapevine.kernels.csr import Columns
+from grapevine.kernels.jit import njit
+from grapevine.kernels.rng import priorities
+from grapevine.systems.contracts.rounds import Delivery, GossipSystem
+from grapevine.systems.magnet import circle as ring
+from grapevine.systems.magnet import membership, oscar
+from grapevine.systems.magnet.circle import Circle
+from grapevine.systems.magnet.config import OscarConfig
+
+
+@njit
+def keep_ring(
+    now: int,
+    nodes: tuple[int, int],
+    max_age: int,
+    ids: Ids,
+    views: Views,
+    contacts: Contacts,
+    out: Rows,
+) -> None:
+    """One exchange of the nodes first … last-1: ring links from gossip; fingers stay while they are heard of."""
+    first, last = nodes
+    links, heard, backups = out
+    pool = new_candidates(exchange.most_candidates(first, last, views, contacts))
+    for p in range(first, last):
+        a, b = views.starts[p], views.starts[p + 1]
+        picks = np.full(RING_SLOTS, NOBODY, np.int32)
+        links[a:b] = NOBODY
+        backups[p] = NOBODY
+        if not views.alive[p]:
+            continue
+        start_over(pool, exchange.bound(p, views, contacts))
+        exchange.gather(p, now, now - max_age, views, contacts, pool)
+        small_world.fill_ring(p, now, ids, views, contacts, pool, picks, backups[p])
+        store(picks, pool, links[a : a + RING_SLOTS], heard[a : a + RING_SLOTS])
+        for at in range(a + RING_SLOTS, b):
+            q = views.links[at]
+            if views.heard[at] >= now - max_age and q != links[a + SUCCESSOR] and q != links[a + PREDECESSOR]:
+                links[at], heard[at] = q, views.heard[at]
+
+
+@njit
+def link_newcomers(nodes: Columns, now: int, circle: Circle, views: Views) -> None:
+    """Newcomers and the nodes that they came between know each other, the next few in both directions are their
+    backups, and their samples are their first fingers, as old as they are."""
+    half = views.backups.shape[1] // 2
+    for p in nodes:
+        join_neighbours(p, now, circle, views)
+        views.backups[p] = NOBODY
+        after, before = p, p
+        for i in range(half):
+            after, before = circle.after[after], circle.before[before]
+            if after != p:
+                views.backups[p, i] = after
+            if before != p:
+                views.backups[p, half + i] = before
+            if after == p:  # a small ring: once round is enough
+                break
+        at, last = views.starts[p] + RING_SLOTS, views.starts[p + 1]
+        views.links[at:last] = NOBODY
+        for i in range(views.cache.shape[1]):
+            q = views.cache[p, i]
+            if at < last and q != NOBODY and q != p and q != circle.after[p] and q != circle.before[p]:
+                views.links[at], views.heard[at] = q, views.cache_heard[p, i]
+                at += 1
+
+
+@njit
+def join_neighbours(p: int, now: int, circle: Circle, views: Views) -> None:
+    """The ring links of a node and of those next to it."""
+    after, before = circle.after[p], circle.before[p]
+    if after != p:
+        _set_link(p, SUCCESSOR, after, now, views)
+        _set_link(p, PREDECESSOR, before, now, views)
+        _set_link(before, SUCCESSOR, p, now, views)
+        _set_link(after, PREDECESSOR, p, now, views)
+
+
+@njit
+def _set_link(node: int, slot: int, other: int, now: int, views: Views) -> None:
+    views.links[views.starts[node] + slot] = other
+    views.heard[views.starts[node] + slot] = now
+
+
+class OscarSystem(GossipSystem):
+    """Trees of greedy routes from homes, over Oscar on a ring."""
+
+    config: OscarConfig
+    ring_slots = RING_SLOTS
+
+    def __init__(self, config: OscarConfig, network: Network) -> None:
+        self._control = network.ids  # the ids by which topics' homes are found, and nodes without a place of their own
+        network.ids = network.ids.copy()
+        nobody = np.full(network.size, NOBODY, np.int32)
+        self._circle = Circle(network.ids, nobody, nobody.copy())
+        self._begun = False
+        super().__init__(config, network)
+
+    @property
+    def walks(self) -> oscar.Walks:
+        return oscar.Walks(self.config.walks, self.config.walk_length, self.choices)
+
+    @property
+    def choices(self) -> int:
+        """Of how many nodes a finger takes the most similar."""
+        return 1
+
+    def row_sizes(self) -> NDArray[np.int64]:
+        return np.full(self.network.size, self.config.table_size, np.int64)
+
+    def slot_kinds(self, size: int) -> list[str]:
+        return ["successor", "predecessor"] + ["finger"] * (size - RING_SLOTS)
+
+    def round(self) -> None:
+        if not self._begun:
+            self._begin()
+        super().round()
+        if (self.network.now - 1) % self.config.rewire_rounds == 0:
+            self._rewire()
+
+    def exchange(self) -> None:
+        network, views = self.network, self.network.views
+
+        def select(nodes: tuple[int, int], contacts: Contacts, out: Rows) -> None:
+            keep_ring(network.now, nodes, self.config.max_age, network.ids, views, contacts, out)
+
+        network.exchange(select, ring_slots=self.ring_slots)
+
+    def _begin(self) -> None:
+        """Nodes that are there from the start have joined one after the other; their first fingers are samples."""
+        network, self._begun = self.network, True
+        online = np.flatnonzero(network.alive).astype(np.int32)
+        order = online[np.argsort(priorities(network.seed, JOIN_ORDER, len(online)), kind="stable")]
+        self._join_in_turn(order)
+        self._link(order)
+
+    def _join_in_turn(self, order: Columns) -> None:
+        """At the ids that they have, which are hashed, in whatever order."""
+        ring.close(order[np.argsort(self._circle.ids[order], kind="stable")], self._circle)
+
+    def acquire(self, nodes: Columns) -> None:
+        """Places on the ring for newcomers, one after the other: their hashed ids."""
+        start = np.flatnonzero(self._circle.after != NOBODY)
+        first = int(start[0]) if len(start) else NOBODY
+        for node in nodes.tolist():
+            ring.insert_at(self._control[node], node, first, self._circle)
+            first = node if first == NOBODY else first
+
+    def _link(self, nodes: Columns) -> None:
+        link_newcomers(nodes, self.network.now, self._circle, self.network.views)
+        self.network.links_changed()
+
+    def _rewire(self) -> None:
+        """New fingers for everybody, from walks over the links as they are."""
+        network, views, rows = self.network, self.network.views, self.network.neighbours()
+        out = views.links.copy(), views.heard.copy()
+        network.in_chunks(
+            lambda a, b: oscar.rewire(
+                network.seed,
+                network.now,
+                (a, b),
+                self.walks,
+                network.ids,
+                views,
+                (rows.starts, rows.columns),
+                network.profiles,
+                out,
+            )
+        )
+        views.links[:], views.heard[:] = out
+        network.links_changed()
+
+    def forget(self, nodes: Columns) -> None:
+        """Who left is between nobody any more; who came gets a place."""
+        if not self._begun:
+            return
+        for node in nodes.tolist():
+            ring.remove(node, self._circle)
+        come = nodes[self.network.alive[nodes]]
+        self.acquire(come)
+        self._link(come)
+
+    def delivery(self) -> Delivery:
+        nobody = np.zeros(len(self.network.topic_nodes.columns), np.bool_)
+        return Delivery(floods=False, gateways=nobody, homes=self._homes())
+
+    def _homes(self) -> Columns:
+        """The first online node of the control ring at or after each topic's id."""
+        nodes, ids = self._control_ring()
+        if len(nodes) == 0:
+            return np.full(len(self.network.topic_ids), NOBODY, np.int32)
+        return nodes[membership.home_places(ids, self.network.topic_ids)]
+
+    def _control_ring(self) -> tuple[Columns, Ids]:
+        online = np.flatnonzero(self.network.alive & (self._circle.after != NOBODY))
+        nodes = online[np.argsort(self._control[online], kind="stable")].astype(np.int32)
+        return nodes, self._control[nodes]

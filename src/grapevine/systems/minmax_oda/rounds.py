@@ -1,0 +1,13 @@
+"""MinMaxOda on a network: its rule, handed to the centre that designs."""
+
+from __future__ import annotations
+
+from grapevine.blocks.overlay_design import MINMAX_ODA
+from grapevine.systems.contracts.designs import DesignConfig, DesignedSystem
+
+
+class MinMaxOda(DesignedSystem):
+    """MinMaxODA on a network."""
+
+    config_type = DesignConfig
+    rule = MINMAX_ODA

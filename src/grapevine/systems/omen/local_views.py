@@ -1,0 +1,118 @@
+"""Local views (OMen §4.3): what every node keeps for its L predecessors on the identifier ring, and who those are.
+
+The rules and the exchange of one round are in `backups`; here they are run for a whole network. The ring is the
+one that everybody believes in: who joined is on it, and who left until that is detected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks.network import Network
+from grapevine.blocks.views import NOBODY, group_contacts
+from grapevine.kernels.csr import Columns
+from grapevine.systems.omen import backups as rules
+from grapevine.systems.omen.backups import Ring, new_backups, reassign
+
+
+class LocalViews:
+    """The ring, and the backup set of every node as each of its successors keeps it."""
+
+    def __init__(self, network: Network, ranks: int) -> None:
+        self.network, self.ranks = network, ranks
+        self.present = np.zeros(network.size, np.bool_)  # believed to be there
+        self._order = np.argsort(network.ids, kind="stable").astype(np.int32)
+        self.ring = self._listed(())
+        self.backups = self._spare = new_backups(np.zeros(network.size, np.int64), ranks)
+
+    def make_room(self, wanted: int) -> None:
+        """Room for sets that cover the topics that nodes have now so many times; what fits is kept. 0: none."""
+        most = np.minimum(wanted * np.diff(self.network.profiles.starts), max(self.network.size - 1, 0))
+        before, self.backups = self.backups, new_backups(most, self.ranks)
+        self._spare = new_backups(most, self.ranks)
+        reassign(self.network.now, self.ring, before, self.backups)
+
+    def _listed(self, departed: Iterable[int]) -> Ring:
+        listed = self.present.copy()
+        listed[list(departed)] = True
+        order = self._order[listed[self._order]]
+        place = np.full(self.network.size, NOBODY, np.int32)
+        place[order] = np.arange(len(order))
+        return Ring(order, place, self.present.copy())
+
+    def ring_changed(self, departed: Iterable[int]) -> None:
+        """Somebody came or went, or what happened to somebody is handled; `departed` stay listed for now."""
+        self.ring = self._listed(departed)
+        reassign(self.network.now, self.ring, self.backups, self._spare)
+        self.backups, self._spare = self._spare, self.backups
+
+    def forget(self, nodes: Iterable[int]) -> None:
+        """These have come back with nothing of what they kept."""
+        self.backups.keeper[np.isin(self.backups.keeper, list(nodes))] = NOBODY
+
+    def exchange(self, wanted: Columns, usable: NDArray[np.bool_], rule: int) -> tuple[int, int]:
+        """One round of T-Man (Algorithms 3 and 4); returns the messages sent and the descriptors in them."""
+        network, ring, backups = self.network, self.ring, self.backups
+        views, partner = network.views, np.full(network.size, NOBODY, np.int32)
+        network.in_chunks(
+            lambda a, b: rules.choose_partners(network.seed, network.now, a, b, ring, backups, views, partner)
+        )
+        contacts = partner, *group_contacts(partner)
+        out, sizes = self._spare, np.zeros(network.size, np.int64)
+        out.keeper[:] = backups.keeper
+        network.in_chunks(
+            lambda a, b: rules.exchange_round(
+                network.seed,
+                network.now,
+                (a, b),
+                wanted,
+                rule,
+                usable,
+                ring,
+                backups,
+                views,
+                network.profiles,
+                contacts,
+                len(network.topic_ids),
+                out,
+                sizes,
+            )
+        )
+        self.backups, self._spare = out, backups
+        callers = np.flatnonzero(partner != NOBODY)
+        return 2 * len(callers), int(sizes[callers].sum() + sizes[partner[callers]].sum())
+
+    def keepers(self, node: int) -> list[int]:
+        """The L-successor range of a node (Algorithm 6), nearest first."""
+        return [int(v) for v in self.backups.keeper[:, node] if v != NOBODY]
+
+    def is_coordinator(self, node: int, subject: int) -> bool:
+        """Whether the node is the immediate successor of the subject."""
+        return bool(self.backups.keeper[0, subject] == node)
+
+    def is_in_pred_range(self, node: int, subject: int) -> bool:
+        """Whether the subject is among the L predecessors of the node."""
+        return bool((self.backups.keeper[:, subject] == node).any())
+
+    def is_ready(self, node: int, subject: int, patience: int) -> bool:
+        """v.R(v'): the backup set covers what it should, or gossip has brought nothing more for so many rounds."""
+        rank = self._rank(node, subject)
+        waited = self.network.now - int(self.backups.gained[rank, subject]) >= patience
+        return bool(self.backups.complete[rank, subject]) or waited
+
+    def backups_of(self, subject: int, node: int) -> Columns:
+        """v.B(v'): the backup set of the subject that this node keeps."""
+        rank, first = self._rank(node, subject), self.backups.starts[subject]
+        return self.backups.nodes[rank, first : first + self.backups.size[rank, subject]]
+
+    def _rank(self, node: int, subject: int) -> int:
+        return int(np.flatnonzero(self.backups.keeper[:, subject] == node)[0])
+
+    def sizes(self) -> NDArray[np.int64]:
+        """How many different nodes are in the view of each."""
+        out = np.zeros(self.network.size, np.int64)
+        rules.view_sizes(0, self.network.size, self.ring, self.backups, self.network.views, out)
+        return out

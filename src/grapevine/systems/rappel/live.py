@@ -1,0 +1,73 @@
+"""Rappel live: a topic is somebody's feed, and those whom a newcomer begins with are its landmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cache
+from random import Random
+from typing import Any
+
+from grapevine.model.errors import UsageError
+from grapevine.model.identity import PeerId
+from grapevine.systems.contracts.live import LiveSystem
+from grapevine.systems.contracts.peer import Address, Effects, messages_in
+from grapevine.systems.rappel import messages
+from grapevine.systems.rappel.config import RappelConfig
+from grapevine.systems.rappel.messages import HereIAm, Submit, Submitted
+from grapevine.systems.rappel.outbox import Outbox
+from grapevine.systems.rappel.peer import Memory, RappelPeer
+from grapevine.systems.rappel.position import Locating
+
+
+class LiveRappel(LiveSystem):
+    """Rappel: a topic is somebody's feed, `<peer id>/<name>`, and only that peer publishes in it.
+
+    So there are no submissions by others (§2): who took one would pass on what it did not seal, and be shut out for it.
+
+    Contacts serve as landmarks; the first node of a network is where it is.
+    """
+
+    config_type = RappelConfig
+    messages = messages_in(messages, without=(Submit, Submitted))
+    needs_contacts = True
+
+    def __init__(self, name: str, config: Any, me: PeerId) -> None:
+        super().__init__(name, config, me)
+        self._publishers: dict[int, PeerId] = {}
+
+    def topic(self, name: str) -> int:
+        owner, slash, feed = name.partition("/")
+        if not slash or not feed:
+            raise UsageError(f"{name!r} is no feed; with rappel, topics are called PEER_ID/NAME after their publisher")
+        topic = super().topic(name)
+        self._publishers[topic] = PeerId.parse(owner)
+        return topic
+
+    def may_publish(self, topic: int, publisher: PeerId) -> bool:
+        return self._publishers.get(topic) == publisher
+
+    def peer(self, topics: Collection[int], contacts: Collection[Address], session: int) -> RappelPeer:
+        return RappelPeer(
+            self.me.address,
+            self.config,
+            subscriptions=topics,
+            published=[topic for topic, publisher in self._publishers.items() if publisher == self.me],
+            publisher_of=lambda topic: self._publishers[topic].address,
+            key_of=str,
+            landmarks=list(contacts),
+            random=Random(f"{self.me} {session}"),
+            memory=Memory(session=session, position=() if contacts else (0.0,) * self.config.dimensions),
+        )
+
+    def join(self, peer: RappelPeer, now: float, topic: int) -> Effects:
+        return peer.found(topic)
+
+    @classmethod
+    @cache
+    def warm_up(cls) -> None:
+        """A newcomer finds its place beside one landmark."""
+        config = RappelConfig()
+        locating = Locating(config, [1], Random(0), Outbox())
+        for number in range(config.landmark_rounds + 1):
+            locating.ask(float(number))
+            locating.hear(number + 0.01, 1, HereIAm(number, (0.0,) * config.dimensions, 1.0))

@@ -1,0 +1,145 @@
+"""All systems by name: one record each, with the facets that it has.
+
+A system is the protocol of one paper. It may exist in three facets, each a class with parameters of its own:
+
+- `rounds` (`contracts/rounds`): compiled rules over the arrays of a whole network, a round at a time; for scale.
+- `peers` (`contracts/peer`): sans-IO peers, message by message in virtual time; for message-level truth.
+- `live` (`contracts/live`): the same peers on real connections.
+
+The first two are drivers of a simulation. A package below `grapevine.systems` ends in `register(System(...))`, and is
+found here without being named anywhere else. Other distributions offer systems through the entry-point group
+`grapevine.systems`: each entry leads to a `System`, or to a module that registers one. An entry that cannot be loaded
+harms nobody else; `broken()` tells what went wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from pkgutil import iter_modules
+from typing import Any
+
+from grapevine.model.config import Config
+from grapevine.model.errors import UsageError
+from grapevine.systems.contracts.live import LiveSystem
+from grapevine.systems.contracts.peer import PeerSystem
+from grapevine.systems.contracts.rounds import RoundSystem
+
+FACETS = "rounds", "peers", "live"
+DRIVERS = "rounds", "peers"  # facets that run a simulation; the first that a system has is its default
+ENTRY_POINTS = "grapevine.systems"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """What there is to know of a system before one of its facets is made."""
+
+    name: str  # as it is called in commands, experiments and tables
+    paper: str  # authors, venue and year
+    summary: str  # the idea in one line
+    rounds: type[RoundSystem] | None = None
+    peers: type[PeerSystem[Any]] | None = None
+    live: type[LiveSystem] | None = None
+
+    @property
+    def facets(self) -> dict[str, type[RoundSystem] | type[PeerSystem[Any]] | type[LiveSystem]]:
+        """The facets that it has, by name."""
+        found = {name: getattr(self, name) for name in FACETS}
+        return {name: facet for name, facet in found.items() if facet is not None}
+
+    @property
+    def drivers(self) -> list[str]:
+        """By what it can be simulated; the first is the default."""
+        return [name for name in DRIVERS if name in self.facets]
+
+    def config_type(self, facet: str) -> type[Config]:
+        """The parameters of a facet; UsageError if the system has no such facet."""
+        if facet not in self.facets:
+            raise UsageError(f"{self.name} has no {facet}; it has {', '.join(self.facets)}")
+        return self.facets[facet].config_type
+
+    def round_facet(self) -> type[RoundSystem]:
+        """Its rounds; UsageError if it has none."""
+        self.config_type("rounds")
+        assert self.rounds is not None
+        return self.rounds
+
+    def peer_facet(self) -> type[PeerSystem[Any]]:
+        """Its peers in virtual time; UsageError if it has none."""
+        self.config_type("peers")
+        assert self.peers is not None
+        return self.peers
+
+
+_registered: dict[str, System] = {}
+_broken: dict[str, str] = {}
+_loaded: list[bool] = []  # not empty: packages and entry points have been looked for
+
+
+def register(system: System) -> System:
+    """Make a system known. Called by the last lines of its package; UsageError if another one has its name."""
+    known = _registered.setdefault(system.name, system)
+    if known != system:
+        raise UsageError(f"system {system.name!r}: there is one of this name already ({known.paper}); choose another")
+    if not system.facets:
+        raise UsageError(f"system {system.name!r}: has no facets; give it one of {', '.join(FACETS)}")
+    return system
+
+
+def all_systems() -> Mapping[str, System]:
+    """Every system by name, in alphabetical order: ours, then those of other distributions."""
+    if not _loaded:
+        _loaded.append(True)
+        package = import_module("grapevine.systems")
+        for module in sorted(found.name for found in iter_modules(package.__path__) if found.ispkg):
+            import_module(f"grapevine.systems.{module}")
+        for entry in sorted(entry_points(group=ENTRY_POINTS)):
+            try:
+                offered = entry.load()
+                if isinstance(offered, System):
+                    register(offered)
+            except Exception as error:  # whatever a stranger's package does, the others stay usable
+                _broken[entry.name] = f"{type(error).__name__}: {error}"
+    return _registered
+
+
+def broken() -> Mapping[str, str]:
+    """Systems of other distributions that could not be loaded, with the reason."""
+    all_systems()
+    return _broken
+
+
+def system_named(name: str) -> System:
+    """The system of this name; UsageError with all names if there is none, or with what keeps it from loading."""
+    known = all_systems()
+    if name in _broken:
+        raise UsageError(f"system {name!r}: could not be loaded ({_broken[name]}); mend or remove its package")
+    if name not in known:
+        raise UsageError(f"system {name!r}: choose one of {', '.join(known)}")
+    return known[name]
+
+
+def systems_with(facet: str) -> list[str]:
+    """The names of all systems that have this facet."""
+    return [name for name, system in all_systems().items() if facet in system.facets]
+
+
+def choose_driver(system: str, driver: str | None) -> str:
+    """By what a simulation of the system runs: as asked for, or by its first driver.
+
+    UsageError if the system cannot be simulated, or not by this driver.
+    """
+    known = system_named(system).drivers
+    if not known:
+        raise UsageError(f"{system} cannot be simulated: it only runs live; choose one of {', '.join(_simulated())}")
+    if driver is None:
+        return known[0]
+    if driver not in known:
+        raise UsageError(f"driver {driver!r}: {system} runs by {' or '.join(known)}")
+    return driver
+
+
+def _simulated() -> list[str]:
+    return [name for name, system in all_systems().items() if system.drivers]

@@ -1,0 +1,26 @@
+"""SpiderCast (Chockler, Melamed, Tock & Vitenberg, DEBS 2007): one overlay in which every topic is connected.
+
+Nodes know others and their interests from a membership service. Each node looks for neighbours that cover each of its
+topics K times: the greedy task takes whoever covers most of what is uncovered, the random task anyone who covers
+something. Connections are agreed on by both ends; nodes that have more than they need let links go. With correlated
+interests a few links cover many topics. Three links a topic connect it with high probability when they are random, and
+in practice also when most are greedy. Events then travel over links between subscribers alone.
+
+The protocol is in `blocks/connections`, its rules in `blocks/coverage`. Differs from the paper: a synchronous round is
+an iteration of the maintenance loop; the target follows the degree only when it is Margin above it (docs/papers.md
+#spidercast has every reading).
+"""
+
+from __future__ import annotations
+
+from grapevine.systems.registry import System, register
+from grapevine.systems.spidercast.rounds import SpiderCast
+
+register(
+    System(
+        name="spidercast",
+        paper="Chockler, Melamed, Tock & Vitenberg, DEBS 2007",
+        summary="one overlay in which every topic is connected: greedy and random coverage of each node's topics",
+        rounds=SpiderCast,
+    )
+)

@@ -1,0 +1,1 @@
+"""One peer of Vitis, message by message; `peer` puts the parts together."""

@@ -1,0 +1,192 @@
+"""What a node knows of others, and the arrays in which Vitis' rules want it: a row per known node, its own first.
+
+Rules break ties by row numbers, so a node keeps its row as long as it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks import small_world
+from grapevine.blocks.candidates import Candidates, new_candidates, offer_all, start_over
+from grapevine.blocks.profiles import Profiles
+from grapevine.blocks.views import NOBODY, Views
+from grapevine.systems.contracts.peer import Address
+from grapevine.systems.vitis.config import VitisConfig
+from grapevine.systems.vitis.peer.messages import Descriptor
+from grapevine.systems.vitis.rules import select_neighbors
+
+Overlap = Callable[[Address], tuple[int, int]]  # how many topics a node has in common with this one, and in all
+
+_ROOM = 512  # for candidates of the ring
+_OWN = 0
+
+
+class Book:
+    """Descriptors of known nodes, with the time at which somebody last heard of each."""
+
+    def __init__(self, me: Descriptor, seed: int) -> None:
+        self.me, self._seed = me, seed
+        self.known: dict[Address, Descriptor] = {}
+        self.heard: dict[Address, float] = {}
+        self.teller: dict[Address, Address] = {}  # who described them last
+        self._since: dict[Address, float] = {}  # when their sessions began
+        self._gone: dict[Address, float] = {}  # what others heard of these before is old news
+        self._rows: dict[Address, int] = {me.node: _OWN}
+        self._free: list[int] = []
+
+    def learn(self, now: float, news: Iterable[Descriptor], sender: Address | None = None) -> None:
+        """Take what others know, where it is fresher. What a node says of itself counts in any case."""
+        for told in news:
+            heard = now - max(told.age_s, 0.0)
+            if told.node == self.me.node:
+                continue
+            if told.node != sender and heard <= max(
+                self.heard.get(told.node, -np.inf), self._gone.get(told.node, -np.inf)
+            ):
+                continue
+            known = self.known.get(told.node)
+            if known is None or told.version >= known.version or told.node == sender:
+                self.known[told.node] = told
+                self._since[told.node] = heard - told.up_s
+                self.teller[told.node] = told.node if sender is None else sender
+            self.hear(told.node, heard)
+
+    def hear(self, node: Address, when: float) -> None:
+        """A sign of life of a known node."""
+        if node in self.known:
+            self.heard[node] = max(when, self.heard.get(node, when))
+            if node not in self._rows:
+                self._rows[node] = self._free.pop() if self._free else len(self._rows)
+
+    def note_version(self, node: Address, version: int) -> None:
+        """The node itself said which version its profile has."""
+        if node in self.known:
+            self.known[node] = msgspec.structs.replace(self.known[node], version=version)
+
+    def forget(self, node: Address, gone: float = -np.inf) -> None:
+        """Drop it; and what others heard of it until `gone` does not bring it back."""
+        if self.known.pop(node, None) is not None:
+            del self.heard[node], self._since[node], self.teller[node]
+            self._free.append(self._rows.pop(node))
+            if gone > -np.inf:
+                self._gone[node] = gone
+
+    def forget_older(self, when: float) -> None:
+        """Nobody has heard of these since."""
+        for node in [node for node, heard in self.heard.items() if heard < when]:
+            self.forget(node)
+        self._gone = {node: gone for node, gone in self._gone.items() if gone >= when}
+
+    def trim(self, most: int, keep: Collection[Address]) -> None:
+        """Of the others than those to keep, only the most recently heard of stay."""
+        others = {node: heard for node, heard in self.heard.items() if node not in keep}
+        for node in by_freshness(others, len(others))[most:]:
+            self.forget(node)
+
+    def told(self, now: float, nodes: Iterable[Address]) -> tuple[Descriptor, ...]:
+        """Descriptors to send, each with its age."""
+        heard, since = self.heard, self._since
+        return tuple(
+            Descriptor(d.node, d.ring_id, d.version, d.topics, heard[d.node] - since[d.node], now - heard[d.node])
+            for d in (self.known[node] for node in nodes if node in self.known)
+        )
+
+    def has_settled(self, node: Address, now: float, settle_s: float) -> bool:
+        """Whether the node has been there for so long."""
+        began = now - self.me.up_s if node == self.me.node else self._since[node]
+        return now - began >= settle_s
+
+    def select(
+        self,
+        now: float,
+        config: VitisConfig,
+        settle_s: float,
+        candidates: Iterable[Address],
+        backups: list[Address],
+        overlap: Overlap,
+    ) -> tuple[list[Address], list[Address]]:
+        """Algorithm 4: a new table from the candidates, and new ring backups from these and the old ones."""
+        arrays = _Arrays(self, now, settle_s, overlap)
+        pool = arrays.pool(candidates)
+        picks = np.full(config.table_size, NOBODY, np.int32)
+        end = pool.size[0]
+        kept = np.full(2 * config.ring_backups, NOBODY, np.int32)
+        arrays.offer(pool, backups)  # the backups serve the ring alone (small_world.fill_ring)
+        if len(kept):
+            small_world.keep_backups(_OWN, arrays.profiles.ids, arrays.views.alive, pool, kept)
+        small_world.choose_ring(_OWN, arrays.profiles.ids, arrays.views, pool, picks)
+        ring = [int(pool.nodes[at]) if at >= 0 else NOBODY for at in picks[: small_world.RING_SLOTS]]
+        pool.size[0] = end
+        scratch = np.zeros_like(arrays.profiles.weights), np.empty(len(pool.nodes), np.int64)
+        select_neighbors(self._seed, _OWN, pool, arrays.profiles, config.ring_and_long_links, scratch, picks)
+        rows = [*ring, *(int(pool.nodes[at]) if at >= 0 else NOBODY for at in picks[small_world.RING_SLOTS :])]
+        node_of = {row: node for node, row in self._rows.items()}
+        return [node_of.get(row, NOBODY) for row in rows], [node_of[row] for row in kept.tolist() if row != NOBODY]
+
+    def next_hops(
+        self, now: float, settle_s: float, keys: NDArray[np.uint64], links: list[Address]
+    ) -> list[tuple[Address, NDArray[np.int64]]]:
+        """Greedy lookup over the links: by next hop, which of the keys it is for. Others have none."""
+        nodes = [self.me.node, *links]
+        ids = np.array([self.me.ring_id, *(self.known[node].ring_id for node in links)], np.uint64)
+        settled = np.array([self.has_settled(node, now, settle_s) for node in nodes], np.bool_)
+        rows = np.arange(1, len(nodes), dtype=np.int32)
+        out = np.empty(len(keys), np.int32)
+        small_world.next_hops(_OWN, keys, 0, ids, _views(settled, rows), out)
+        return [(nodes[row], np.flatnonzero(out == row)) for row in np.unique(out[out != NOBODY]).tolist()]
+
+
+def _views(settled: NDArray[np.bool_], links: NDArray[np.int32]) -> Views:
+    """A table of links, and nothing else, as rules read it."""
+    empty = np.empty((0, 0), np.int32)
+    starts, heard = np.array([0, len(links)], np.int64), np.zeros(len(links), np.int32)
+    return Views(starts, links, heard, empty, empty, empty, np.ones(len(settled), np.bool_), settled)
+
+
+class _Arrays:
+    """The book as rules read it.
+
+    The rule of friends adds the weights of common topics up. Their number is known, so there is one topic per row that
+    weighs as much, and this node has them all: the sums are the same, whatever the number of topics.
+    """
+
+    def __init__(self, book: Book, now: float, settle_s: float, overlap: Overlap) -> None:
+        self._rows = book._rows
+        size = max(self._rows.values()) + 1
+        ids, settled = np.zeros(size, np.uint64), np.zeros(size, np.bool_)
+        mass, weights = np.zeros(size, np.int64), np.zeros(size, np.int32)
+        for node, row in self._rows.items():
+            known = book.me if row == _OWN else book.known[node]
+            ids[row] = known.ring_id
+            weights[row], mass[row] = (0, known.topics) if row == _OWN else overlap(node)
+            settled[row] = book.has_settled(node, now, settle_s)
+        topics = np.concatenate([np.arange(size), np.arange(1, size)]).astype(np.uint16)
+        starts = np.concatenate([[0], np.arange(size, 2 * size)]).astype(np.int64)
+        self.profiles = Profiles(ids, starts, topics, weights, mass)
+        self.views = _views(settled, np.empty(0, np.int32))
+
+    def pool(self, nodes: Iterable[Address]) -> Candidates:
+        """A buffer of candidates, with room for some more."""
+        rows = self._of(nodes)
+        made = new_candidates(len(rows) + _ROOM)
+        start_over(made, len(rows) + _ROOM)
+        offer_all(made, rows, np.zeros(len(rows), np.int32), 0, _OWN)
+        return made
+
+    def offer(self, pool: Candidates, nodes: Iterable[Address]) -> None:
+        """Add these."""
+        rows = self._of(nodes)
+        offer_all(pool, rows, np.zeros(len(rows), np.int32), 0, _OWN)
+
+    def _of(self, nodes: Iterable[Address]) -> NDArray[np.int32]:
+        return np.array([self._rows[node] for node in nodes if node in self._rows], np.int32)
+
+
+def by_freshness(heard: Mapping[Address, float], most: int) -> list[Address]:
+    """The most recently heard of first."""
+    return sorted(heard, key=lambda node: (-heard[node], node))[:most]

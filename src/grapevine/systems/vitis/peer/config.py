@@ -1,0 +1,65 @@
+"""Parameters of Vitis, message by message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grapevine.model.config import parameter
+from grapevine.systems.vitis.config import VitisConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VitisPeerConfig(VitisConfig):
+    """Vitis' own, what a round is in seconds, and how much of others a node puts up with."""
+
+    max_age: int = parameter(
+        5,
+        "rounds of silence after which a node is dropped",
+        source="Vitis §III-D: THRESHOLD; ours: two more than in rounds, since messages take time",
+        low=1,
+    )
+    round_s: float = parameter(1.0, "seconds of a gossip round", source="Vitis §IV-E: a round is a second", low=0.01)
+    sample_rounds: int = parameter(
+        1,
+        "rounds between two exchanges of samples",
+        source="ours: 1, as by rounds; a live node may sample less often than it exchanges",
+        low=1,
+        high=100,
+    )
+    relay_rounds: int = parameter(
+        3,
+        "rounds between two renewals of a gateway's path to the rendezvous",
+        source="ours: paths are soft state",
+        low=1,
+    )
+    most_topics: int = parameter(
+        1_000_000, "topics that a node may subscribe to", source="ours: bounds what strangers may send", low=1
+    )
+    most_relays: int = parameter(
+        200_000, "topics that a node carries for one neighbour", source="ours: bounds what strangers may ask", low=1
+    )
+
+    @property
+    def silence_s(self) -> float:
+        """A link that was silent for so long is gone."""
+        return self.max_age * self.round_s
+
+    @property
+    def hearsay_s(self) -> float:
+        """Who was not heard of for so long is forgotten: news spread by samples, and are as old as these are rare."""
+        return self.silence_s * self.sample_rounds
+
+    @property
+    def settle_s(self) -> float:
+        """A node that has been there for so long is no newcomer."""
+        return self.settle_rounds * self.round_s
+
+    @property
+    def relay_s(self) -> float:
+        """A path that was not renewed for so long is gone."""
+        return 2.5 * self.relay_rounds * self.round_s
+
+    @property
+    def most_known(self) -> int:
+        """Nodes that are remembered, neighbours aside: some times what one exchange tells."""
+        return 4 * (self.table_size + self.sample_size + 2 * self.ring_backups)

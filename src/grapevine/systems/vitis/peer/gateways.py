@@ -1,0 +1,91 @@
+"""Algorithm 5 for many topics of one node in one compiled call: what neighbours told, numbered as the rule wants it.
+
+Addresses have 64 bits and the rule takes places in an array, so each topic numbers those whom it concerns: the node
+itself, its neighbours, and whomever these propose. A neighbour's own word about its ring id counts before hearsay.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks.views import GATEWAY_TIES, NOBODY
+from grapevine.kernels.jit import njit
+from grapevine.kernels.ring import ring_distance
+from grapevine.kernels.rng import absorb
+from grapevine.kernels.topic_graph import Scratch
+from grapevine.systems.vitis.rules import Proposals, choose_gateway
+
+Words = NDArray[np.uint64]
+
+
+class Told(NamedTuple):
+    """Proposals of neighbours, grouped by topic: those of topic i are starts[i] … starts[i + 1]-1."""
+
+    starts: NDArray[np.int64]
+    nodes: Words
+    ids: Words
+    gateways: Words
+    gateway_ids: Words
+    parents: Words
+    hops: NDArray[np.int32]
+
+
+class Chosen(NamedTuple):
+    """A proposal for each topic."""
+
+    gateways: Words
+    gateway_ids: Words
+    parents: Words
+    hops: NDArray[np.int32]
+
+
+@njit
+def _place(name: np.uint64, id: np.uint64, names: Words, ids: Words, count: int) -> tuple[int, int]:
+    """The number of this name, a new one if need be; and how many there are now."""
+    for at in range(count):
+        if names[at] == name:
+            return at, count
+    names[count], ids[count] = name, id
+    return count, count + 1
+
+
+@njit
+def choose_gateways(
+    d: int, me: np.uint64, my_id: np.uint64, topics: Words, keys: Words, told: Told, out: Chosen
+) -> None:
+    """Algorithm 5 (`choose_gateway`) for each topic, whose places on the ring are the keys."""
+    widest = np.int64(0)
+    for i in range(len(topics)):
+        widest = max(widest, told.starts[i + 1] - told.starts[i])
+    room = 1 + 3 * widest
+    names, ids, away = np.empty(room, np.uint64), np.empty(room, np.uint64), np.empty(room, np.uint64)
+    made = Proposals(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32))
+    seen, edges = np.empty(room, np.int32), np.arange(1, widest + 1).astype(np.int32)
+    starts = np.zeros(2, np.int64)
+    graph = Scratch(np.empty(0, np.int32), starts, edges)
+    for i in range(len(topics)):
+        first, last = told.starts[i], told.starts[i + 1]
+        names[0], ids[0], count = me, my_id, 1
+        for at in range(first, last):
+            names[count], ids[count] = told.nodes[at], told.ids[at]
+            count += 1
+        for at in range(first, last):
+            j = 1 + at - first
+            made.gateway[j], count = _place(told.gateways[at], told.gateway_ids[at], names, ids, count)
+            made.hops[j] = told.hops[at]
+        for at in range(first, last):  # after the gateways: nobody says a parent's id, and a gateway's is needed
+            made.parent[1 + at - first], count = _place(told.parents[at], np.uint64(0), names, ids, count)
+        for at in range(count):
+            away[at], seen[at] = ring_distance(ids[at], keys[i]), NOBODY
+        starts[1] = last - first
+        ties = absorb(absorb(my_id, topics[i]), GATEWAY_TIES)
+        gateway, parent, hops = choose_gateway(0, d, away, made, graph, seen, ties)
+        out.gateways[i], out.gateway_ids[i], out.parents[i], out.hops[i] = (
+            names[gateway],
+            ids[gateway],
+            names[parent],
+            hops,
+        )

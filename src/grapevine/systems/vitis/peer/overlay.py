@@ -1,0 +1,161 @@
+"""Whom a node knows and links to: Newscast's cache, the routing table, ring backups, and who has it in its table.
+
+Two readings. A newcomer is taken as a ring link, and asked to pass a lookup, once it has settled
+(docs/papers.md#ring); in a network that is itself young nobody has. So while a node is new, it selects among all, and
+where none of its links has settled, it passes lookups to any: anybody is better than nobody.
+
+Hearsay is believed for as many rounds as samples need to spread. A link has to speak for itself: one that is silent for
+the (shorter) time of Algorithm 7 is dropped, and what others heard of it until then does not bring it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapevine.blocks.views import NOBODY
+from grapevine.systems.contracts.peer import Address
+from grapevine.systems.vitis.peer.book import Book, Overlap, by_freshness
+from grapevine.systems.vitis.peer.config import VitisPeerConfig
+from grapevine.systems.vitis.peer.messages import MOST_DESCRIPTORS, Descriptor
+
+_MOST_REVERSE = 1_000  # who may have this node in its table; the host bounds connections before
+
+
+class Overlay:
+    """A node's view of the network."""
+
+    def __init__(
+        self,
+        me: Descriptor,
+        config: VitisPeerConfig,
+        random: Random,
+        overlap: Overlap,
+        ring_id_of: Callable[[Address], int] | None = None,
+    ) -> None:
+        self._config, self._random, self._overlap, self._ring_id_of = config, random, overlap, ring_id_of
+        self.book = Book(me, random.getrandbits(32))
+        self.cache: dict[Address, float] = {}  # Newscast: whom, and when somebody last heard of it
+        self.table: list[Address] = []  # successor, predecessor, long links, friends; NOBODY: free
+        self.backups: list[Address] = []
+        self.reverse: dict[Address, float] = {}  # who has this node in its table, and when it last said so
+        self._taken: dict[Address, float] = {}  # since when the links are in the table
+        self._offered: dict[Address, None] = {}  # candidates since the last turn
+
+    def neighbours(self) -> list[Address]:
+        """Links, both ways."""
+        return list(dict.fromkeys([*(node for node in self.table if node != NOBODY), *self.reverse]))
+
+    def learn(self, now: float, sender: Address, news: Iterable[Descriptor]) -> None:
+        """Take what somebody tells; strangers may tell anything, and a lot of it."""
+        config, book, oldest = self._config, self.book, self._config.hearsay_s
+        place = self._ring_id_of
+        sound = (told for told in news if told.is_sound() and told.age_s < oldest)
+        book.learn(now, [told for told in sound if place is None or told.ring_id == place(told.node)], sender)
+        if len(book.known) > 2 * config.most_known + len(self.reverse):
+            book.trim(config.most_known, {*self.table, *self.reverse})
+            self._drop_unknown()
+
+    def link(self, now: float, node: Address, is_link: bool) -> bool:
+        """The node says whether it has this one in its table; True if that is new."""
+        before = node in self.reverse
+        if is_link and node in self.book.known and (before or len(self.reverse) < _MOST_REVERSE):
+            self.reverse[node] = now
+        elif not is_link:
+            self.reverse.pop(node, None)
+        return before != (node in self.reverse)
+
+    def forget(self, now: float, node: Address) -> None:
+        """It left, or cannot be reached. News of it may have been on their way for as long as a round."""
+        self.reverse.pop(node, None)
+        self.book.forget(node, gone=now + self._config.round_s)
+        self._drop_unknown()
+
+    def forget_silent(self, now: float) -> None:
+        """Algorithm 7: links that were silent for too long are dropped; so is what is only hearsay of old."""
+        book, oldest = self.book, now - self._config.silence_s
+        self.reverse = {node: heard for node, heard in self.reverse.items() if heard >= oldest}
+        for node in self.table:
+            if node in book.known and max(book.heard[node], self._taken.get(node, now)) < oldest:
+                book.forget(node, gone=oldest)
+        book.forget_older(now - self._config.hearsay_s)
+        self._drop_unknown()
+
+    def _drop_unknown(self) -> None:
+        known = self.book.known
+        self.cache = {node: heard for node, heard in self.cache.items() if node in known}
+        self.table = [node if node in known else NOBODY for node in self.table]
+        self.backups = [node for node in self.backups if node in known]
+        self._offered = {node: None for node in self._offered if node in known}
+
+    # Newscast
+
+    def sample_partner(self) -> Address | None:
+        """A random member of the cache."""
+        return self._random.choice(sorted(self.cache)) if self.cache else None
+
+    def sample(self, now: float) -> tuple[Descriptor, ...]:
+        """The cache, and this node."""
+        return self.book.me, *self.book.told(now, self.cache)
+
+    def merge_sample(self, now: float, sender: Address, known: tuple[Descriptor, ...]) -> None:
+        """Keep the freshest of both."""
+        known = known[:MOST_DESCRIPTORS]
+        self.learn(now, sender, known)
+        heard = self.book.heard
+        nodes = {told.node for told in known if told.node in heard} | {n for n in self.cache if n in heard}
+        fresh = by_freshness({node: heard[node] for node in nodes}, self._config.sample_size)
+        self.cache = {node: heard[node] for node in fresh}
+
+    # T-Man
+
+    def exchange_partner(self, turn: int) -> Address | None:
+        """A neighbour, every other turn one of the ring; without any, a sample."""
+        links = [node for node in self.table if node != NOBODY]
+        ring = [node for node in self.table[:2] if node != NOBODY]
+        partners = (ring if turn % 2 and ring else links) or sorted(self.cache)
+        return self._random.choice(partners) if partners else None
+
+    def view(self, now: float) -> tuple[Descriptor, ...]:
+        """Table, samples and backups, and this node."""
+        nodes = dict.fromkeys([*self.table, *self.cache, *self.backups])
+        return self.book.me, *self.book.told(now, nodes)
+
+    def merge_view(self, now: float, sender: Address, known: tuple[Descriptor, ...]) -> None:
+        """These are candidates of the next turn."""
+        known = known[:MOST_DESCRIPTORS]
+        self.learn(now, sender, known)
+        self._offered |= {told.node: None for told in known if told.node in self.book.known}
+
+    @property
+    def _is_new(self) -> bool:
+        return self.book.me.up_s < self._config.settle_s
+
+    def select(self, now: float) -> None:
+        """Algorithm 4, once a turn, from all that came in since the last."""
+        candidates = dict.fromkeys([*self.table, *self.cache, *sorted(self._offered)])
+        self._offered = {}
+        settle_s = 0.0 if self._is_new else self._config.settle_s
+        self.table, self.backups = self.book.select(
+            now, self._config, settle_s, candidates, self.backups, self._overlap
+        )
+        self._taken = {node: self._taken.get(node, now) for node in self.table if node != NOBODY}
+        self.book.trim(self._config.most_known, {*self.table, *self.reverse})
+        self._drop_unknown()
+
+    # Lookups
+
+    def usable_links(self, now: float) -> list[Address]:
+        """Links of the table that were not silent in the last two rounds."""
+        heard, fresh = self.book.heard, now - 2 * self._config.round_s
+        return list(dict.fromkeys(node for node in self.table if heard.get(node, -np.inf) >= fresh))
+
+    def next_hops(self, now: float, keys: NDArray[np.uint64]) -> list[tuple[Address, NDArray[np.int64]]]:
+        """By next hop towards the keys, which of them it is for."""
+        links, settle_s = self.usable_links(now), self._config.settle_s
+        if self._is_new and not any(self.book.has_settled(node, now, settle_s) for node in links):
+            settle_s = 0.0
+        return self.book.next_hops(now, settle_s, keys, links)

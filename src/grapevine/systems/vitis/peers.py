@@ -1,0 +1,56 @@
+"""Vitis (Rahimian et al., IPDPS 2011) message by message: the rules of `systems/vitis`, driven by sans-IO peers.
+
+Differs from the rounds: every node has turns of its own, a tenth of a round more or less apart; relay paths are soft
+state that gateways renew every few turns; all topics weigh the same in the utility, since a peer knows no rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from random import Random
+
+from grapevine.model.ids import ring_id
+from grapevine.systems.contracts.peer import Address, PeerSystem, World
+from grapevine.systems.vitis.peer.config import VitisPeerConfig
+from grapevine.systems.vitis.peer.peer import VitisPeer
+
+_CONTACTS = 5  # that a newcomer is told of
+
+
+class VitisPeers(PeerSystem[VitisPeer]):
+    """Vitis on a simulated network."""
+
+    config_type = VitisPeerConfig
+
+    def __init__(self, config: VitisPeerConfig, world: World) -> None:
+        super().__init__(config, world)
+        self._started: list[Address] = []
+        self._random = Random(f"contacts {world.seed}")
+
+    def peer(self, node: Address, before: VitisPeer | None) -> VitisPeer:
+        workload = self.world.workload
+        contacts = self._random.sample(self._started, min(_CONTACTS, len(self._started)))
+        if before is None:
+            self._started.append(node)
+        return VitisPeer(
+            node,
+            self.config,
+            ring_id=int(workload.node_ids[node]),
+            topics=workload.topics_of(node).tolist(),
+            topic_id=self._topic_id,
+            contacts=contacts,
+            random=Random(f"vitis {self.world.seed} {node} {before.memory().version if before else 0}"),
+            memory=before.memory() if before else None,
+        )
+
+    def _topic_id(self, topic: int) -> int:
+        """Its place on the ring; that of a topic that is none here, too, as a stranger may name it."""
+        known = self.world.workload.topic_ids
+        return int(known[topic]) if 0 <= topic < len(known) else ring_id(f"topic:{topic}")
+
+    def neighbours(self, peer: VitisPeer) -> dict[Address, list[str]]:
+        return peer.roles()
+
+    def carriers(self, peer: VitisPeer, now: float) -> dict[int, Collection[Address]]:
+        found = {topic: peer.carriers(now, topic) for topic in sorted(peer.carried(now))}
+        return {topic: others for topic, others in found.items() if others or topic in peer.topics}
