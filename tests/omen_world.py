@@ -14,7 +14,8 @@ from grapevine import Workload
 from grapevine.sim.churn import Change, Schedule
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import make_config
-from grapevine.systems.omen.rounds import ChurnEvent, Omen
+from grapevine.systems.omen.churn import ChurnEvent
+from grapevine.systems.omen.rounds import Omen
 from tests.naive_designs import Edge
 
 LATER = 60  # rounds in which everything has to be mended
@@ -102,15 +103,15 @@ class World:
         return [t for t, some in members.items() if len(some) > 1 and not nx.is_connected(overlay.subgraph(some))]
 
     def open(self) -> list[tuple[str, int]]:
-        return [(event.kind, event.node) for event in self.system._open]
+        return [(event.kind, event.node) for event in self.system.churn.open]
 
     def queue(self, node: int) -> list[tuple[str, int]]:
         """What the node will handle itself, in order."""
-        return [named(event) for event in self.system._desks[node].exe_q] if node in self.system._desks else []
+        return [named(event) for event in self.system.desks.of[node].exe_q] if node in self.system.desks.of else []
 
     def standby(self, node: int) -> dict[tuple[str, int], int]:
         """What the node stands by for, and who it thinks handles it."""
-        desk = self.system._desks.get(node)
+        desk = self.system.desks.of.get(node)
         return {named(event): who for event, (_, who) in desk.standby.items()} if desk else {}
 
     def rows(self, node: int, kind: str | None = None) -> list[dict[str, Any]]:
@@ -119,7 +120,7 @@ class World:
     def is_mended(self) -> None:
         """Nothing is left to do, nothing was lost, and every topic is connected."""
         assert self.open() == []
-        assert not self.system._departed
+        assert not self.system.churn.departed
         assert [row for row in self.system.repairs() if row["coordinator"] is None] == []
         assert self.parted() == []
         gone = np.flatnonzero(~self.network.alive)

@@ -80,11 +80,11 @@ _loaded: list[bool] = []  # not empty: packages and entry points have been looke
 
 def register(system: System) -> System:
     """Make a system known. Called by the last lines of its package; UsageError if another one has its name."""
+    if not system.facets:
+        raise UsageError(f"system {system.name!r}: has no facets; give it one of {', '.join(FACETS)}")
     known = _registered.setdefault(system.name, system)
     if known != system:
         raise UsageError(f"system {system.name!r}: there is one of this name already ({known.paper}); choose another")
-    if not system.facets:
-        raise UsageError(f"system {system.name!r}: has no facets; give it one of {', '.join(FACETS)}")
     return system
 
 

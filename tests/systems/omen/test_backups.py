@@ -226,7 +226,7 @@ class Watch:
         network, system = self.engine.network, self.system
         views, ids, nodes = network.views, network.ids.tolist(), range(network.size)
         present, alive, settled = ({v for v in nodes if flags[v]} for flags in self.flags())
-        listed = sorted(present | {event.node for event in system._open}, key=lambda v: ids[v])
+        listed = sorted(present | {event.node for event in system.churn.open}, key=lambda v: ids[v])
         assert system.local.ring.listed.tolist() == listed
         self.plain.stand(
             network.now,
@@ -238,18 +238,18 @@ class Watch:
             newcomers={v for v in nodes if network.joined[v] == network.now > 1},
             links=[self.row(views.starts, views.links, v) for v in nodes],
             samples=[[u for u in views.cache[v].tolist() if u != NOBODY] for v in nodes],
-            wanted=system._wanted().tolist(),
+            wanted=system.mender.wanted().tolist(),
         )
         sent = self.plain.exchange()
-        before = system._sent["gossip"], system._carried["gossip"]
+        before = system.upkeep._sent["gossip"], system.upkeep._carried["gossip"]
         self.exchange()
-        assert (system._sent["gossip"] - before[0], system._carried["gossip"] - before[1]) == sent
+        assert (system.upkeep._sent["gossip"] - before[0], system.upkeep._carried["gossip"] - before[1]) == sent
         self.agree(listed, present, alive)
         self.seen.update(dead=len(present - alive), departed=len(set(listed) - present))
         self.seen.update(unsettled=len((present & alive) - settled), sent=sent[0])
 
     def flags(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.system.local.present, self.engine.network.alive, self.system._settled
+        return self.system.local.present, self.engine.network.alive, self.system.mender.settled
 
     def row(self, starts: np.ndarray, columns: np.ndarray, v: int) -> list[int]:
         return [u for u in columns[starts[v] : starts[v + 1]].tolist() if u != NOBODY]

@@ -63,7 +63,7 @@ def test_who_leaves_again_before_its_first_departure_is_handled_is_mended_for_bo
     world.happens(joins=[x])
     world.happens(leaves=[x])
     assert world.open() == [("leave", x), ("join", x), ("leave", x)]
-    assert had <= world.system._departed[x].neighbours
+    assert had <= world.system.churn.departed[x].neighbours
     world.run(LATER)
     world.is_mended()
     assert Counter(row["kind"] for row in world.rows(x)) == {"leave": 2, "join": 1}
@@ -87,12 +87,12 @@ def test_the_successors_of_a_node_are_told_and_the_first_coordinates() -> None:
     event = ("leave", x)
     assert world.queue(a) == [event] and world.standby(a) == {}
     assert world.queue(b) == world.queue(c) == [] and world.standby(b) == world.standby(c) == {event: a}
-    assert d not in world.system._desks
+    assert d not in world.system.desks.of
     assert x in world.system.local.ring.listed and not world.system.local.ring.present[x]
     world.run(LATER)
     world.is_mended()
     assert [row["coordinator"] for row in world.rows(x)] == [a]
-    assert world.system._desks == {}
+    assert world.system.desks.of == {}
     assert x not in world.system.local.ring.listed
 
 
@@ -140,7 +140,7 @@ def test_who_stands_by_acts_when_its_time_is_up_and_the_others_drop_the_event() 
     world.run(1)
     (row,) = world.rows(x)
     assert row["finished"] == 16 and row["coordinator"] in (b, c)
-    assert world.system._desks == {}
+    assert world.system.desks.of == {}
     world.run(LATER)
     world.is_mended()
     assert len(world.rows(x)) == 1
@@ -157,7 +157,7 @@ def test_who_waits_to_handle_an_event_drops_it_when_told_that_it_is_done(kind: s
     assert world.queue(a) == world.queue(b) == world.queue(c) == [(kind, x)]
     while world.rows(x) == []:
         world.run(1)
-    assert world.system._desks == {}
+    assert world.system.desks.of == {}
     world.run(LATER)
     world.is_mended()
     assert len(world.rows(x)) == 1
@@ -173,7 +173,7 @@ def test_events_are_handled_in_order_of_arrival() -> None:
     world.is_mended()
     assert [row["node"] for row in world.system.repairs()] == [x, before]
     assert {row["coordinator"] for row in world.system.repairs()} == {a}
-    assert b not in world.system._desks
+    assert b not in world.system.desks.of
 
 
 def test_a_newcomer_next_to_a_node_that_left_leaves_its_event_to_who_knows_of_it() -> None:
@@ -228,7 +228,7 @@ def test_more_than_l_departures_at_once_are_reported_as_lost() -> None:
     assert lost["coordinator"] is None and lost["finished"] is None
     assert mended["coordinator"] == b
     assert world.system.findings()["lost_events"] == 1
-    assert world.open() == [] and world.system._desks == {} and not world.system._departed
+    assert world.open() == [] and world.system.desks.of == {} and not world.system.churn.departed
     assert sorted(world.system.local.ring.listed.tolist()) == world.online
 
 
@@ -276,7 +276,7 @@ def test_any_churn_is_survived(seed: int, view: str) -> None:
         world.system.node_views()
     world.run(LATER)
     assert set(world.online) == there == set(world.system.local.ring.listed.tolist())
-    assert world.open() == [] and world.system._desks == {} and not world.system._departed
+    assert world.open() == [] and world.system.desks.of == {} and not world.system.churn.departed
     views, degree = world.network.views, np.zeros(nodes, int)
     for v in range(nodes):
         row = [u for u in views.links[views.starts[v] : views.starts[v + 1]].tolist() if u >= 0]

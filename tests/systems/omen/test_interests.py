@@ -52,7 +52,7 @@ def test_a_newcomer_whose_first_company_dies_before_they_are_linked_finds_anothe
                 break
             world.run(1)
         system = world.system
-        found = {v: system._backups_of(v, int(system.local.backups.keeper[0, v])).tolist() for v in range(3)}
+        found = {v: system.mender.backups_of(v, int(system.local.backups.keeper[0, v])).tolist() for v in range(3)}
         common = [v for v in range(3) if all(v in found[u] for u in range(3) if u != v)]
         if common:
             happened += 1
@@ -80,9 +80,9 @@ def test_a_lonely_topic_is_linked_though_the_company_for_another_is_gone() -> No
         world = rare(seed, coverage=1)
         for _ in range(20):
             world.run(1)
-            if world.system._settled[:2].all():
+            if world.system.mender.settled[:2].all():
                 break
-        if {0, 1} <= world.system._lonely.keys() and not world.open():
+        if {0, 1} <= world.system.mender.lonely.keys() and not world.open():
             happened += 1
             world.happens(crashes=[2, 3])
             world.run(2 * LATER)

@@ -55,7 +55,7 @@ def test_a_leave_adds_the_edges_of_the_plain_repair_inside_the_shadow_set(sight:
         world.run(10)
         x = max(world.online, key=lambda v: len(world.neighbours(v)))
         (coordinator,) = world.successors(x, 1)
-        backups = world.system._backups_of(x, coordinator).tolist()
+        backups = world.system.mender.backups_of(x, coordinator).tolist()
         shadow, before = sorted({*backups, *world.neighbours(x)}), world.edges
         kept = {edge for edge in before if x not in edge}
         topics = [world.topics(v) for v in range(30)]
@@ -87,7 +87,7 @@ def test_a_join_links_the_newcomer_and_its_backups_and_nobody_else(coverage: int
         world.happens(joins=[7])
         while world.rows(7) == []:
             (coordinator,) = world.successors(7, 1)
-            backups = world.system._backups_of(7, coordinator).tolist()
+            backups = world.system.mender.backups_of(7, coordinator).tolist()
             world.run(1)
         new = world.edges - before
         assert before <= world.edges
@@ -160,8 +160,8 @@ def test_full_knowledge_draws_its_backups_with_numbers_of_their_own() -> None:
     """Sets of one node and round that share their draws with peer sampling would not be random."""
     world = World(some_interests(1), view="global")
     world.run(5)
-    with mock.patch("grapevine.systems.omen.rounds.build_backups", wraps=build_backups) as build:
-        world.system._global_backups(3)
+    with mock.patch("grapevine.systems.omen.mending.build_backups", wraps=build_backups) as build:
+        world.system.mender.global_backups(3)
     state = int(build.call_args.args[3])
     assert state not in {draw(1, 5, 3), *(draw(1, 5, 3, salt) for salt in range(12))}
 

@@ -1,0 +1,158 @@
+"""One record per system: what it has, how it is found, and systems that other distributions bring."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grapevine.model.errors import UsageError
+from grapevine.systems import registry
+from grapevine.systems.registry import System, all_systems, choose_driver, register, system_named, systems_with
+
+ROOT = Path(__file__).parents[2]
+
+EVERYBODY = '''
+"""Everybody is linked to everybody: a system of somebody else's, in one module."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grapevine.model.config import Config, parameter
+from grapevine.systems.contracts.rounds import Delivery, RoundSystem
+from grapevine.systems.registry import System
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EverybodyConfig(Config):
+    """No choice to make."""
+
+    sample_size: int = parameter(1, "nobody needs a sample", source="this test", low=1)
+
+
+class Everybody(RoundSystem):
+    """Everybody on a network."""
+
+    config_type = EverybodyConfig
+
+    def row_sizes(self):
+        return np.full(self.network.size, self.network.size - 1, np.int64)
+
+    def slot_kinds(self, size):
+        return ["all"] * size
+
+    def round(self):
+        size, views = self.network.size, self.network.views
+        for node in range(size):
+            views.links[views.starts[node] : views.starts[node + 1]] = [n for n in range(size) if n != node]
+        views.heard[:] = self.network.now
+        self.network.links_changed()
+
+    def delivery(self) -> Delivery:
+        return self.flooding()
+
+
+SYSTEM = System(name="everybody", paper="nobody, 2026", summary="everybody is linked to everybody", rounds=Everybody)
+'''
+
+
+def install(target: Path, name: str, module: str, entry: str) -> None:
+    """Install a distribution of one module with pip, from a wheel made here: no index is asked."""
+    wheel = target.parent / f"{name}-1.0-py3-none-any.whl"
+    info = f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(f"{name}.py", module)
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{info}/entry_points.txt", f"[{registry.ENTRY_POINTS}]\n{name} = {entry}\n")
+        archive.writestr(f"{info}/RECORD", "")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--target", str(target), str(wheel)], check=True)
+
+
+SIMULATE = """
+import sys
+from grapevine import simulate
+from grapevine.synthetic import generate
+done = simulate(sys.argv[1], generate("vitis-high", nodes=40, topics=8, subscriptions_per_node=4, buckets=2), rounds=2)
+print(done.summary["hit_ratio"], done.summary["degree"])
+"""
+
+
+def python(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Another process, which finds what is installed here."""
+    path = os.pathsep.join([str(installed), *filter(None, [os.environ.get("PYTHONPATH")])])
+    line = [sys.executable, *arguments]
+    return subprocess.run(line, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+
+
+def test_a_system_of_another_distribution_is_simulated_and_a_broken_one_harms_nobody(tmp_path: Path) -> None:
+    install(tmp_path / "site", "everybody", EVERYBODY, "everybody:SYSTEM")
+    install(tmp_path / "site", "unwell", "import nothing_of_this_name", "unwell:SYSTEM")
+    done = python(tmp_path / "site", "-c", SIMULATE, "everybody")
+    assert done.stdout.split() == ["1.0", "39.0"], done.stderr
+
+    listed = python(tmp_path / "site", "-m", "grapevine", "systems")
+    assert "everybody is linked to everybody" in listed.stdout and "unwell could not be loaded" in listed.stderr
+    asked = python(tmp_path / "site", "-m", "grapevine", "systems", "unwell")
+    assert asked.returncode == 2 and "could not be loaded (ModuleNotFoundError" in asked.stderr
+
+
+def test_a_name_leads_to_one_system_with_its_facets() -> None:
+    vitis = system_named("vitis")
+    assert list(vitis.facets) == ["rounds", "peers", "live"] and vitis.drivers == ["rounds", "peers"]
+    assert system_named("rappel").drivers == ["peers"]
+    assert set(systems_with("live")) == {"rappel", "vitis"}
+
+
+def test_every_system_says_where_it_comes_from() -> None:
+    for name, system in all_systems().items():
+        assert system.name == name and len(system.paper) > 10 and len(system.summary) > 10
+        assert system.drivers
+
+
+@pytest.mark.parametrize(
+    ("system", "driver", "expected"),
+    [("vitis", None, "rounds"), ("vitis", "peers", "peers"), ("scribe", None, "peers")],
+)
+def test_the_first_driver_is_the_default(system: str, driver: str | None, expected: str) -> None:
+    assert choose_driver(system, driver) == expected
+
+
+def test_a_driver_that_a_system_lacks_is_answered_with_those_it_has() -> None:
+    with pytest.raises(UsageError, match=r"driver 'peers': rvr runs by rounds"):
+        choose_driver("rvr", "peers")
+    with pytest.raises(UsageError, match=r"driver 'live': vitis runs by rounds or peers"):
+        choose_driver("vitis", "live")
+    with pytest.raises(UsageError, match=r"system 'vitis-peers': choose one of .*vitis"):
+        choose_driver("vitis-peers", None)
+
+
+def test_two_systems_cannot_have_one_name() -> None:
+    vitis = system_named("vitis")
+    assert register(vitis) is vitis  # the same one, once more
+    with pytest.raises(UsageError, match="there is one of this name already"):
+        register(System(name="vitis", paper="somebody else", summary="something else", rounds=vitis.rounds))
+
+
+def test_a_system_without_facets_is_refused() -> None:
+    with pytest.raises(UsageError, match="has no facets"):
+        register(System(name="empty", paper="nobody", summary="nothing"))
+    assert "empty" not in all_systems()
+
+
+def test_the_import_contract_names_every_system() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    named = next(contract["modules"] for contract in contracts if contract["type"] == "independence")
+    packages = {
+        folder.name for folder in (ROOT / "src/grapevine/systems").iterdir() if (folder / "__init__.py").exists()
+    }
+    assert {name.rpartition(".")[2] for name in named} == packages - {"contracts"}
