@@ -14,9 +14,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grapevine.cli.console import ForceOption, JsonOption, OutOption, SeedOption, err, out, print_json, shown, table
 from grapevine.cli.from_config import add_config_command, option
-from grapevine.model.config import Config, field_types
+from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
+from grapevine.model.settings import parse_texts
 from grapevine.model.workload import Workload, load_churn
 from grapevine.sim.churn import REJOINS, Schedule, flash_crowd, from_sessions, mass_failure, share_at
 from grapevine.sim.clock import ClockConfig
@@ -51,22 +52,6 @@ HEADLINE = {
 PERCENT = {"hit_ratio", "overhead", "nodes_over_20_percent", "connected_topics", "ring"}
 
 
-def parse_settings(owner: str, config: type[Config], settings: list[str], *, flag: str = "--set") -> dict[str, Any]:
-    """`key=value` texts as parameters of a configuration; `none` stands for no value."""
-    types, found = field_types(config), {}
-    for text in settings:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise UsageError(f"{flag} {text}: write it as key=value; {owner} has {', '.join(types)}")
-        if key not in types:
-            raise UsageError(f"{owner} has no parameter {key}; it has {', '.join(types)}")
-        try:
-            found[key] = None if value.lower() == "none" else _parse(types[key], value)
-        except ValueError:
-            raise UsageError(f"{flag} {text}: {value!r} is not a valid {types[key].__name__}") from None
-    return found
-
-
 def _clock(system: str, run: RunConfig, settings: list[str], latency_from: Path | None) -> ClockConfig | None:
     """How a system of peers runs; None for systems that run by rounds. What would be ignored is refused."""
     if system not in PEER_SYSTEMS:
@@ -78,14 +63,8 @@ def _clock(system: str, run: RunConfig, settings: list[str], latency_from: Path 
         given = [name for name, value in run.as_dict().items() if value != RunConfig().as_dict()[name]]
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise UsageError(f"{options}: {system} runs in virtual time; say how with --clock, e.g. --clock hours=2")
-    chosen = parse_settings("the clock", ClockConfig, settings, flag="--clock")
+    chosen = parse_texts(settings, ClockConfig, owner="the clock", flag="--clock").or_raise()
     return ClockConfig(**({"latency": "recorded"} if latency_from else {}) | chosen)
-
-
-def _parse(kind: type, text: str) -> Any:
-    if kind is bool and text.lower() not in ("true", "false"):
-        raise ValueError
-    return text.lower() == "true" if kind is bool else kind(text)
 
 
 def _schedule(
@@ -203,7 +182,7 @@ def _run_simulate(
     json: bool,
     **churn: Any,
 ) -> None:
-    parameters = parse_settings(system, system_named(system).config_type, set_ or [])
+    parameters = parse_texts(set_ or [], system_named(system).config_type, owner=system).or_raise()
     timed = _clock(system, run, clock or [], latency_from)
     if timed and threads is not None:
         raise UsageError(f"--threads: {system} runs in virtual time, on one core; leave it out")

@@ -124,16 +124,12 @@ def _workloads(entry: WorkloadEntry, seed: int) -> list[tuple[WorkloadPlan, dict
 def _points(parameters: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Every combination of the lists among the parameters, with the part that the lists decided."""
     lists = {key: value for key, value in parameters.items() if isinstance(value, list)}
-    fixed = {key: _none(value) for key, value in parameters.items() if key not in lists}
+    fixed = {key: value for key, value in parameters.items() if key not in lists}
     points = []
     for values in itertools.product(*lists.values()):
-        grid = {key: _none(value) for key, value in zip(lists, values, strict=True)}
+        grid = dict(zip(lists, values, strict=True))
         points.append((fixed | grid, grid))
     return points
-
-
-def _none(value: Any) -> Any:
-    return None if value == "none" else value
 
 
 def _digest(content: Any) -> str:

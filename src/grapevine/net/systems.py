@@ -13,6 +13,7 @@ from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
 from grapevine.model.identity import PeerId
 from grapevine.model.ids import ring_id
+from grapevine.model.settings import make
 from grapevine.net import messages as host_messages
 from grapevine.net.wire import messages_in
 from grapevine.systems.peer import Address, Effects, Peer, Send
@@ -172,8 +173,4 @@ def live_system(name: str, settings: Iterable[tuple[str, Any]], me: PeerId) -> L
     kind = LIVE_SYSTEMS.get(name)
     if kind is None:
         raise UsageError(f"system={name!r}: {', '.join(LIVE_SYSTEMS)} run live; choose one of these")
-    try:
-        config = kind.config_type(**(kind.live_values | dict(settings)))
-    except TypeError as error:
-        raise UsageError(f"{name}: {error}; `grapevine systems {name}` lists its parameters") from None
-    return kind(config, me)
+    return kind(make(kind.config_type, kind.live_values | dict(settings), owner=name), me)

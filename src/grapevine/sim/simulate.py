@@ -20,6 +20,7 @@ from grapevine.metrics.traffic import node_overhead, share_above, summarise_even
 from grapevine.model import tables
 from grapevine.model.config import Config, check_seed, parameter
 from grapevine.model.errors import UsageError
+from grapevine.model.settings import make
 from grapevine.model.workload import Latency, Workload
 from grapevine.sim.churn import Schedule
 from grapevine.sim.clock import ClockConfig
@@ -77,12 +78,8 @@ def system_named(name: str) -> type[System] | type[PeerSystem[Any]]:
 
 
 def make_config(system: str, parameters: dict[str, Any]) -> Config:
-    """The system's configuration; unknown parameters are answered with the known ones."""
-    kind = system_named(system).config_type
-    known = [field.name for field in dataclasses.fields(kind)]
-    if unknown := sorted(set(parameters) - set(known)):
-        raise UsageError(f"{system} has no parameter {', '.join(unknown)}; it has {', '.join(known)}")
-    return kind(**parameters)
+    """The system's configuration; UsageError that tells all unknown names, wrong types and values out of limits."""
+    return make(system_named(system).config_type, parameters, owner=system)
 
 
 def check_fit(workload: Workload, config: Config, *, by_rounds: bool = True) -> None:
@@ -125,6 +122,8 @@ def simulate(
     run = run or RunConfig()
     run = dataclasses.replace(run, rounds=rounds) if rounds is not None else run
     check_seed(seed)
+    if threads is not None and (type(threads) is not int or threads < 1):
+        raise UsageError(f"threads={threads!r}: needs a whole number of 1 or more, or none for all cores")
     check_fit(workload, config, by_rounds=system not in PEER_SYSTEMS)
     if system in PEER_SYSTEMS:
         return simulate_peers(
