@@ -108,8 +108,12 @@ def test_mistakes_get_one_line(
         (["simulate", "vitis", "--workload", "w", "--set", "table_size=60"], "has 60 nodes, too few for table_size=60"),
         (["simulate", "vitis", "--workload", "w", "--crash", "x"], "write it as SHARE@ROUND"),
         (["simulate", "vitis", "--workload", "w", "--crash", "0.1@5", "--crowd", "0.1@5"], "give one of them"),
+        (["simulate", "vitis", "--workload", "w", "--crash", "0.1@5", "--churn", trace], "give one of them"),
+        (["simulate", "vitis", "--workload", "w", "--churn", trace, "--round-s", "0"], "round_s=0.0: needs at least"),
+        (["simulate", "vitis", "--workload", "w", "--churn", trace, "--spread-s=-1"], "spread_s=-1.0: needs at least"),
+        (["simulate", "vitis", "--workload", "w", "--churn", trace, "--rejoin", "x"], "choose one of same, new"),
         (["simulate", "vitis", "--workload", "w", "--churn", "w"], "w: has no churn table"),
-        (["simulate", "vitis", "--workload", "w", "--graceful"], "--graceful: say how a churn trace is played"),
+        (["simulate", "vitis", "--workload", "w", "--graceful"], "graceful: say how a churn trace is played"),
         (
             ["simulate", "vitis", "--workload", "w", "--churn", trace, "--first-round", "6"],
             "only count with event_rounds",

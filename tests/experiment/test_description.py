@@ -121,11 +121,27 @@ kind = "pie"
 @pytest.mark.parametrize(
     ("churn", "expected"),
     [
-        ('{ crowd = "half" }', "churn.crowd: half: write it as SHARE@ROUND"),
+        ('{ crowd = "half" }', "churn.crowd: crowd=half: write it as SHARE@ROUND"),
         ('{ crowd = "0.5@3", crash = "0.5@9" }', "churn: needs one of path (with format), model, crowd and crash"),
         ('{ model = "vitis-high" }', "churn.model: 'vitis-high': choose one of spidercast-churn"),
         ('{ model = "spidercast-churn", mean_up_s = 0 }', "churn.mean_up_s: 0: needs at least 0.001"),
-        ('{ path = "x", speed = 3 }', "churn.speed: a churn trace has no key speed; it has format, path"),
+        ('{ crash = "1.5@3" }', "churn.crash: crash=1.5@3: needs a share between 0 and 1"),
+        ('{ crash = ["0.5@3", 7] }', "churn.crash: 7: needs a text or none"),
+        ('{ crash = "0.5@3", round_s = 2.0 }', "churn.round_s: says how a churn trace is played"),
+        (
+            '{ path = "x", format = "avt", speed = 3 }',
+            "churn.speed: churn has no key speed; it has path, format",
+        ),
+        ('{ path = "x" }', "churn.format: a churn trace needs the path of its file and its format"),
+        ('{ model = "outage", round_s = 0 }', "churn.round_s: 0: needs at least 0.001"),
+        ('{ model = "outage", rejoin = "again" }', "churn.rejoin: 'again': choose one of same, new"),
+        ('{ model = "outage", graceful = 1 }', "churn.graceful: 1: needs true or false"),
+        ('{ model = "outage", event_rounds = ["none", 0] }', "churn.event_rounds: 0: needs at least 1"),
+        (
+            '{ model = "outage", round_seconds = 3 }',
+            "churn.round_seconds: outage has no key round_seconds",
+        ),
+        ("3", "churn: needs to be a table"),
     ],
 )
 def test_churn_is_checked_before_anything_runs(tmp_path: Path, churn: str, expected: str) -> None:
@@ -252,6 +268,25 @@ def test_lists_in_churn_are_a_grid(tmp_path: Path) -> None:
     assert {(run.shown["mean_up_s"], run.churn["mean_up_s"]) for run in runs if run.churn} == {
         (50.0, 50.0),
         (100.0, 100.0),
+    }
+
+
+def test_what_values_of_churn_contradict_in_each_other_is_said_before_anything_runs(tmp_path: Path) -> None:
+    for churn, said in (
+        ('{ model = "outage", first_round = 5 }', "first_round=5: only count with event_rounds"),
+        ('{ model = "outage", fails_s = 9.0, returns_s = 5.0 }', "returns_s=5: needs to be later than fails_s=9"),
+    ):
+        text = GOOD.replace('name = "small"\n', f'name = "small"\nchurn = {churn}\n')
+        with pytest.raises(UsageError, match=said):
+            plan(read_experiment(write(tmp_path, text)))
+
+
+def test_none_in_churn_is_no_value(tmp_path: Path) -> None:
+    churn = 'churn = { model = "spidercast-churn", mean_down_s = "none", event_rounds = ["none", 3] }'
+    runs = plan(read_experiment(write(tmp_path, GOOD.replace('name = "small"\n', f'name = "small"\n{churn}\n'))))
+    assert {(run.churn["mean_down_s"], run.churn["event_rounds"]) for run in runs if run.churn} == {
+        (None, None),
+        (None, 3),
     }
 
 

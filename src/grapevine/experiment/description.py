@@ -40,7 +40,7 @@ from grapevine.experiment.lines import key_lines, nearest_line
 from grapevine.model.config import Config, field_types, value_mistake
 from grapevine.model.errors import UsageError
 from grapevine.model.settings import unknown_names, with_none
-from grapevine.sim.churn import share_at
+from grapevine.sim.churn import ChurnConfig
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.simulate import RunConfig
 from grapevine.synthetic import MODELS
@@ -48,16 +48,6 @@ from grapevine.synthetic.base import ChurnModel
 from grapevine.systems import all_systems
 
 PLOT_KINDS = "series", "distribution", "progress"
-PLAYING_KEYS = {
-    "round_s",
-    "spread_s",
-    "start_s",
-    "rejoin",
-    "graceful",
-    "event_rounds",
-    "events_at_once",
-    "first_round",
-}  # how sessions become rounds
 SAMPLE_KEYS = "seed_topics", "publishers"  # of the sample by subscribers (Rappel §6.1.2)
 _TRACE_KEYS = "name", "trace", "path", "users", "churn", *SAMPLE_KEYS
 _TOP = "title", "paper", "figure", "claims", "notes", "seeds", "run", "clock", "workloads", "systems", "plots", "quick"
@@ -131,7 +121,7 @@ def read_experiment(path: Path, *, quick: bool = False) -> Experiment:
     return made
 
 
-Settings = TypeVar("Settings", RunConfig, ClockConfig)
+Settings = TypeVar("Settings", bound=Config)
 
 
 class _Checker:
@@ -237,29 +227,49 @@ class _Checker:
             if type(table[key]) is not int or table[key] < 1:
                 self.note((*where, key), f"{table[key]!r}: needs a whole number of 1 or more")
 
-    def churn(self, where: Key, churn: dict[str, Any]) -> dict[str, Any]:
-        """Sessions of a trace or of a model, a flash crowd or a mass failure; with None for `none`."""
+    def churn(self, where: Key, churn: Any) -> dict[str, Any]:
+        """Sessions of a trace or of a model and how they are played, a flash crowd or a mass failure; with None for
+        `none`. Lists are a grid."""
+        if not isinstance(churn, dict):
+            self.note(where, "needs to be a table, { … }")
+            return {}
         given = [key for key in ("path", "model", "crowd", "crash") if key in churn]
         if len(given) != 1:
             self.note(where, "needs one of path (with format), model, crowd and crash")
-        elif given == ["path"]:
-            self.known(where, churn, ["format", "path", *sorted(PLAYING_KEYS)], owner="a churn trace")
-        elif given == ["model"]:
-            kinds = {name: kind for name, kind in MODELS.items() if issubclass(kind, ChurnModel)}
-            if churn["model"] not in kinds:
-                self.note((*where, "model"), f"{churn['model']!r}: choose one of {', '.join(kinds)}")
-                return churn
-            parameters = {key: value for key, value in churn.items() if key not in {"model", *PLAYING_KEYS}}
-            return churn | self.check_config(
-                where, kinds[churn["model"]], parameters, owner=churn["model"], also=sorted(PLAYING_KEYS)
-            )
+            return churn
+        playing = {key: value for key, value in churn.items() if key in field_types(ChurnConfig)}
+        source = {key: value for key, value in churn.items() if key not in playing}
+        playing = self.check_config(where, ChurnConfig, playing, owner="churn")
+        if given == ["model"]:
+            source = self.churn_model(where, source)
         else:
-            self.known(where, churn, given, owner=f"a {given[0]}")
-            try:
-                share_at(str(churn[given[0]]))
-            except UsageError as error:
-                self.note((*where, given[0]), str(error))
-        return churn
+            named = ("path", "format") if given == ["path"] else ()
+            self.known(where, source, [*named, *field_types(ChurnConfig)], owner="churn")
+            for key in [key for key in named if not isinstance(source.get(key), str)]:
+                self.note((*where, key), "a churn trace needs the path of its file and its format")
+        if given in (["crowd"], ["crash"]):
+            self.sudden(where, playing)
+        return source | playing
+
+    def churn_model(self, where: Key, source: dict[str, Any]) -> dict[str, Any]:
+        """The churn model and its parameters."""
+        kinds = {name: kind for name, kind in MODELS.items() if issubclass(kind, ChurnModel)}
+        model = source["model"]
+        if model not in kinds:
+            self.note((*where, "model"), f"{model!r}: choose one of {', '.join(kinds)}")
+            return source
+        parameters = {key: value for key, value in source.items() if key != "model"}
+        also = ["model", *field_types(ChurnConfig)]
+        return {"model": model} | self.check_config(where, kinds[model], parameters, owner=model, also=also)
+
+    def sudden(self, where: Key, playing: dict[str, Any]) -> None:
+        """A crash or a crowd, each value of a grid, and nothing besides."""
+        for key, value in playing.items():
+            for text in value if isinstance(value, list) else [value]:
+                if key not in ("crash", "crowd"):
+                    self.note((*where, key), "says how a churn trace is played; give one instead of a crash or crowd")
+                elif isinstance(text, str):
+                    self.made((*where, key), ChurnConfig, {key: text})
 
     def system(self, where: Key, entry: dict[str, Any], names: list[str]) -> SystemEntry | None:
         system = entry.get("system")
@@ -319,10 +329,14 @@ class _Checker:
                 self.note((where, key), f"{value!r}: {said}")
         if len(self.mistakes) > before:
             return None
+        return self.made((table,), kind, settings)
+
+    def made(self, where: Key, kind: type[Settings], settings: dict[str, Any]) -> Settings | None:
+        """The config of values that are each valid by itself; what they contradict in each other is noted."""
         try:
             return kind(**settings)
         except UsageError as error:
-            self.note((table,), str(error))
+            self.note(where, str(error))
             return None
 
     def plot(self, where: Key, plot: dict[str, Any]) -> None:
