@@ -13,7 +13,7 @@ import argparse
 from bench.designs import designed
 from bench.rounds import Watch
 from grapevine.model.workload import Workload
-from grapevine.sim.churn import from_sessions
+from grapevine.sim.churn import ChurnConfig, from_sessions
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import make_config
 from grapevine.synthetic import generate, generate_churn
@@ -22,7 +22,7 @@ from grapevine.synthetic import generate, generate_churn
 def mended(workload: Workload, events: int = 40, quiet: int = 20, every: int = 4) -> tuple[float, float, Rounds]:
     """CPU seconds of a repair and of a round of gossip, and the engine."""
     sessions = generate_churn("machine-churn", nodes=workload.node_count, seed=1)
-    schedule = from_sessions(sessions, workload.node_count, round_s=1.0, event_rounds=every, first_round=quiet)
+    schedule = from_sessions(sessions, workload.node_count, ChurnConfig(event_rounds=every, first_round=quiet))
     engine = Rounds("omen", workload, make_config("omen", {"resilience": 1}), seed=1, schedule=schedule)
     engine.step()
     watch = Watch()

@@ -121,15 +121,21 @@ def test_what_was_kept_can_be_read_after_a_restart(tmp_path: Path) -> None:
                 "'here' is no endpoint",
                 "h:0 is no endpoint to join",
                 "peers=1: needs at least 2",
-                "--set x: there is no",
+                "a node has no parameter x; it has frame_bytes, peers",
             ],
         ),
-        (["node", "--config", "node.toml"], ["there is no lisen", "join='x:1': write a list"]),
+        (
+            ["node", "--config", "node.toml"],
+            ["node.toml has no key lisen; it has listen, join", "did you mean listen?", "join='x:1': write a list"],
+        ),
         (["node", "--data-dir", "bad.json"], ["bad.json"]),
         (["cluster", "--nodes", "3", "--processes", "9"], ["processes=9: there are only nodes=3"]),
         (["cluster", "--kill", "half@2"], ["--kill half@2: write SHARE@SECOND"]),
         (["cluster", "--kill", "0.5@2", "--restart-after", "1"], ["--restart-after: needs --kill, and --data"]),
-        (["cluster", "--set", "table_size=x", "--set", "peers=0"], ["'x' is no int", "peers=0: needs at least 2"]),
+        (
+            ["cluster", "--set", "table_size=x", "--set", "peers=0"],
+            ["--set table_size=x: needs a whole number", "--set peers=0: needs at least 2"],
+        ),
     ],
 )
 def test_mistakes_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str], expected: list[str]) -> None:
@@ -171,10 +177,15 @@ def test_every_mistake_of_a_file_is_told(tmp_path: Path) -> None:
     file.write_text('system = "vitis"\n[settings]\npeers = "many"\nfriends = 2\n[parameters]\ntable_size = 1\n')
     with pytest.raises(UsageError) as raised:
         read_options(file, {"log_level": "loud"}, ["frame_bytes=x", "plain"])
-    for part in ("peers='many': is no int", "[settings] has no friends", "table_size=1: needs at least", "'loud'"):
+    for part in (
+        f"{file}: peers='many': needs a whole number",
+        f"{file}: [settings] has no parameter friends; it has frame_bytes, peers",
+        f"{file}: table_size=1: needs at least 4",
+        "log_level='loud'",
+        "--set frame_bytes=x: needs a whole number",
+        "--set plain: write it as key=value",
+    ):
         assert part in str(raised.value)
-    assert "'x' is no int" in str(raised.value)
-    assert "--set plain: write it as key=value" in str(raised.value)
 
 
 @pytest.mark.parametrize("system", systems_with("live"))

@@ -11,16 +11,12 @@ import pytest
 from grapevine import Simulation
 from grapevine.cli.console import one_line_errors
 from grapevine.cli.main import app
-from grapevine.cli.simulate import parse_settings
 from grapevine.kernels.csr import row_numbers
 from grapevine.model import tables
-from grapevine.model.errors import UsageError
 from grapevine.model.manifest import Manifest
 from grapevine.model.store import write_table
 from grapevine.model.workload import Workload
 from grapevine.synthetic import generate
-from grapevine.systems.opt.rounds import OptConfig
-from grapevine.systems.vitis.config import VitisConfig
 from tests.cli.test_cli import run
 
 
@@ -112,8 +108,12 @@ def test_mistakes_get_one_line(
         (["simulate", "vitis", "--workload", "w", "--set", "table_size=60"], "has 60 nodes, too few for table_size=60"),
         (["simulate", "vitis", "--workload", "w", "--crash", "x"], "write it as SHARE@ROUND"),
         (["simulate", "vitis", "--workload", "w", "--crash", "0.1@5", "--crowd", "0.1@5"], "give one of them"),
+        (["simulate", "vitis", "--workload", "w", "--crash", "0.1@5", "--churn", trace], "give one of them"),
+        (["simulate", "vitis", "--workload", "w", "--churn", trace, "--round-s", "0"], "round_s=0.0: needs at least"),
+        (["simulate", "vitis", "--workload", "w", "--churn", trace, "--spread-s=-1"], "spread_s=-1.0: needs at least"),
+        (["simulate", "vitis", "--workload", "w", "--churn", trace, "--rejoin", "x"], "choose one of same, new"),
         (["simulate", "vitis", "--workload", "w", "--churn", "w"], "w: has no churn table"),
-        (["simulate", "vitis", "--workload", "w", "--graceful"], "--graceful: say how a churn trace is played"),
+        (["simulate", "vitis", "--workload", "w", "--graceful"], "graceful: say how a churn trace is played"),
         (
             ["simulate", "vitis", "--workload", "w", "--churn", trace, "--first-round", "6"],
             "only count with event_rounds",
@@ -129,23 +129,16 @@ def test_mistakes_get_one_line(
     assert not (folder.parent / "x").exists()
 
 
-def test_settings_are_read_by_the_type_of_their_parameter() -> None:
-    assert parse_settings("vitis", VitisConfig, ["table_size=20", "max_age=5"]) == {"table_size": 20, "max_age": 5}
-    assert parse_settings("opt", OptConfig, ["table_size=none"]) == {"table_size": None}
-    with pytest.raises(UsageError, match="vitis has no parameter size; it has sample_size, max_age, table_size"):
-        parse_settings("vitis", VitisConfig, ["size=20"])
-    with pytest.raises(UsageError, match="--set table_size=many: 'many' is not a valid int"):
-        parse_settings("vitis", VitisConfig, ["table_size=many"])
-    with pytest.raises(UsageError, match="write it as key=value"):
-        parse_settings("vitis", VitisConfig, ["table_size"])
-
-
 def test_systems_explain_themselves() -> None:
     listed = run("systems")
     assert all(name in listed.stdout for name in ("opt", "rvr", "vitis"))
-    vitis = json.loads(run("systems", "vitis", "--json").stdout)[0]
-    assert {"name": "gateway_reach", "default": 5}.items() <= vitis["parameters"][-1].items()
-    assert all(parameter["source"] for parameter in vitis["parameters"])
+    facets = json.loads(run("systems", "vitis", "--json").stdout)[0]["facets"]
+    assert list(facets) == ["rounds", "peers", "live"] and "clock" in facets["peers"]
+    found = {facet: {one["name"]: one for one in said["parameters"]} for facet, said in facets.items()}
+    assert found["rounds"]["gateway_reach"]["default"] == 5
+    assert [found[facet]["max_age"]["default"] for facet in facets] == [3, 5, 5]
+    assert [found[facet].get("sample_rounds", {}).get("default") for facet in facets] == [None, 1, 5]  # as it runs live
+    assert all(parameter["source"] for known in found.values() for parameter in known.values())
 
 
 QUICK = ["--clock", "hours=0.1", "--clock", "start_s=10", "--clock", "publish_from_s=150"]
@@ -195,10 +188,10 @@ def test_what_a_system_would_ignore_is_refused(
         (["vitis", "--latency-from", "w"], "--clock, --latency-from: vitis runs by rounds"),
         (["rappel", "--rounds", "30"], "--rounds: rappel runs in virtual time; say how with --clock"),
         (["rappel", "--rounds", "30", "--grace-rounds", "2"], "--rounds, --grace-rounds: rappel runs in virtual time"),
-        (["rappel", "--clock", "huors=1"], "the clock has no parameter huors; it has latency, slice_s"),
+        (["rappel", "--clock", "huors=1"], "did you mean hours?"),
         (["rappel", "--clock", "hours"], "--clock hours: write it as key=value"),
-        (["rappel", "--clock", "hours=soon"], "--clock hours=soon: 'soon' is not a valid float"),
-        (["rappel", "--clock", "hours=0"], "hours=0.0: needs at least 0.01"),
+        (["rappel", "--clock", "hours=soon"], "--clock hours=soon: needs a number"),
+        (["rappel", "--clock", "hours=0"], "--clock hours=0: needs at least 0.01"),
         (["rappel", "--clock", "observers=20"], "observers=20: there are only 19 subscribers"),
         (["rappel", "--clock", "latency=recorded"], "latency=recorded: no recorded latencies"),
         (["rappel", "--latency-from", "w"], "w: has no latency table"),

@@ -13,12 +13,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grapevine.cli.console import ForceOption, JsonOption, OutOption, SeedOption, err, out, print_json, shown, table
-from grapevine.cli.from_config import add_config_command, option
-from grapevine.model.config import Config, field_types
+from grapevine.cli.from_config import add_config_command, config_options, option, take_config
+from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
+from grapevine.model.settings import parse_texts
 from grapevine.model.workload import Workload, load_churn
-from grapevine.sim.churn import REJOINS, Schedule, flash_crowd, from_sessions, mass_failure, share_at
+from grapevine.sim.churn import ChurnConfig, make_schedule
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.result import KIND, Simulation, export_links
 from grapevine.sim.simulate import RunConfig, simulate
@@ -51,22 +52,6 @@ HEADLINE = {
 PERCENT = {"hit_ratio", "overhead", "nodes_over_20_percent", "connected_topics", "ring"}
 
 
-def parse_settings(owner: str, config: type[Config], settings: list[str], *, flag: str = "--set") -> dict[str, Any]:
-    """`key=value` texts as parameters of a configuration; `none` stands for no value."""
-    types, found = field_types(config), {}
-    for text in settings:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise UsageError(f"{flag} {text}: write it as key=value; {owner} has {', '.join(types)}")
-        if key not in types:
-            raise UsageError(f"{owner} has no parameter {key}; it has {', '.join(types)}")
-        try:
-            found[key] = None if value.lower() == "none" else _parse(types[key], value)
-        except ValueError:
-            raise UsageError(f"{flag} {text}: {value!r} is not a valid {types[key].__name__}") from None
-    return found
-
-
 def _clock(
     system: str, driver: str, run: RunConfig, settings: list[str], latency_from: Path | None
 ) -> ClockConfig | None:
@@ -79,7 +64,7 @@ def _clock(
         given = [name for name, value in run.as_dict().items() if value != RunConfig().as_dict()[name]]
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise UsageError(f"{options}: {system} runs in virtual time; say how with --clock, e.g. --clock hours=2")
-    chosen = parse_settings("the clock", ClockConfig, settings, flag="--clock")
+    chosen = parse_texts(settings, ClockConfig, owner="the clock", flag="--clock").or_raise()
     return ClockConfig(**({"latency": "recorded"} if latency_from else {}) | chosen)
 
 
@@ -88,67 +73,6 @@ def _peers_of(system: str) -> str:
     if "peers" in system_named(system).drivers:
         return ": add --driver peers"
     return f", which {', '.join(systems_with('peers'))} have"
-
-
-def _parse(kind: type, text: str) -> Any:
-    if kind is bool and text.lower() not in ("true", "false"):
-        raise ValueError
-    return text.lower() == "true" if kind is bool else kind(text)
-
-
-def _schedule(
-    workload: Workload,
-    *,
-    churn: Path | None,
-    round_s: float,
-    spread_s: float,
-    start_s: float,
-    crash: str | None,
-    crowd: str | None,
-    rejoin: str,
-    graceful: bool,
-    event_rounds: int | None,
-    events_at_once: int,
-    first_round: int,
-    seed: int,
-) -> Schedule | None:
-    if sum(given is not None for given in (churn, crash, crowd)) > 1:
-        raise UsageError("--churn, --crash and --crowd: give one of them")
-    playing = {
-        "round-seconds": round_s != 1.0,
-        "spread-seconds": spread_s != 0.0,
-        "start-seconds": start_s != 0.0,
-        "rejoin": rejoin != REJOINS[0],
-        "graceful": graceful,
-        "event-rounds": event_rounds is not None,
-        "events-at-once": events_at_once != 1,
-        "first-round": first_round != 1,
-    }
-    if churn is None and any(playing.values()):
-        given = ", ".join(f"--{name}" for name, is_given in playing.items() if is_given)
-        raise UsageError(f"{given}: say how a churn trace is played; give one with --churn")
-    if churn is not None:
-        sessions = load_churn(churn)
-        return from_sessions(
-            sessions,
-            workload.node_count,
-            round_s=round_s,
-            spread_s=spread_s,
-            start_s=start_s,
-            rejoin=rejoin,
-            graceful=graceful,
-            event_rounds=event_rounds,
-            events_at_once=events_at_once,
-            first_round=first_round,
-            seed=seed,
-        )
-    if crash is not None:
-        share, round = share_at(crash)
-        return mass_failure(workload.node_count, share=share, round=round, seed=seed)
-    if crowd is not None:
-        share, round = share_at(crowd)
-        return flash_crowd(workload.node_count, share=share, round=round, seed=seed)
-    return None
 
 
 @contextmanager
@@ -210,15 +134,17 @@ def _run_simulate(
     threads: int | None,
     force: bool,
     json: bool,
-    **churn: Any,
+    churn: Path | None,
+    **playing: Any,
 ) -> None:
     driver = choose_driver(system, driver)
-    parameters = parse_settings(system, system_named(system).config_type(driver), set_ or [])
+    parameters = parse_texts(set_ or [], system_named(system).config_type(driver), owner=system).or_raise()
     timed = _clock(system, driver, run, clock or [], latency_from)
     if timed and threads is not None:
         raise UsageError(f"--threads: {system} runs in virtual time, on one core; leave it out")
     loaded = Workload.load(workload, latency=latency_from)
-    schedule = _schedule(loaded, seed=seed, **churn)
+    sessions = None if churn is None else load_churn(churn)
+    schedule = make_schedule(take_config(ChurnConfig, playing), loaded.node_count, sessions, seed=seed)
     rounds = int(timed.end_s) if timed else run.rounds
     with (
         new_folder(out_, kind=KIND, force=force) as partial,
@@ -391,65 +317,7 @@ def add_to(app: typer.Typer) -> None:
             Annotated[Path | None, typer.Option(metavar="DIR", help="Nodes come and go as in this workload's churn.")],
             None,
         ),
-        option(
-            "round_s",
-            Annotated[float, typer.Option("--round-seconds", help="Seconds of the churn trace per round.")],
-            1.0,
-        ),
-        option(
-            "spread_s",
-            Annotated[
-                float,
-                typer.Option("--spread-seconds", help="Move each session by up to so much: undoes probing bursts."),
-            ],
-            0.0,
-        ),
-        option(
-            "start_s",
-            Annotated[float, typer.Option("--start-seconds", min=0, help="Skip so much of the churn trace.")],
-            0.0,
-        ),
-        option(
-            "crash",
-            Annotated[str | None, typer.Option(metavar="SHARE@ROUND", help="Mass failure, e.g. 0.3@80.")],
-            None,
-        ),
-        option(
-            "crowd",
-            Annotated[str | None, typer.Option(metavar="SHARE@ROUND", help="Flash crowd, e.g. 0.5@80.")],
-            None,
-        ),
-        option(
-            "rejoin",
-            Annotated[
-                str,
-                typer.Option(help=f"Who comes back: {' or '.join(REJOINS)} (another node with another interest)."),
-            ],
-            REJOINS[0],
-        ),
-        option(
-            "graceful",
-            Annotated[bool, typer.Option("--graceful", help="Nodes of the churn trace say goodbye before they leave.")],
-            False,
-        ),
-        option(
-            "event_rounds",
-            Annotated[
-                int | None,
-                typer.Option(min=1, help="Play the churn trace's order alone: one join or leave every so many rounds."),
-            ],
-            None,
-        ),
-        option(
-            "events_at_once",
-            Annotated[int, typer.Option(min=1, help="With --event-rounds: so many together.")],
-            1,
-        ),
-        option(
-            "first_round",
-            Annotated[int, typer.Option(min=1, help="With --event-rounds: the round of the first.")],
-            1,
-        ),
+        *config_options(ChurnConfig),
         option("seed", SeedOption, 1),
         option("threads", Annotated[int | None, typer.Option(min=1, help="Threads. Default: all cores.")], None),
         option("force", ForceOption, False),

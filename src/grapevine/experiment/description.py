@@ -31,15 +31,17 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from grapevine.experiment.lines import Path as Key
 from grapevine.experiment.lines import key_lines, nearest_line
-from grapevine.model.config import Config, field_mistake, field_types
+from grapevine.model.config import Config, field_types, value_mistake
 from grapevine.model.errors import UsageError
-from grapevine.sim.churn import share_at
+from grapevine.model.settings import unknown_names, with_none
+from grapevine.sim.churn import ChurnConfig
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.simulate import RunConfig
 from grapevine.synthetic import MODELS
@@ -47,35 +49,12 @@ from grapevine.synthetic.base import ChurnModel
 from grapevine.systems.registry import all_systems
 
 PLOT_KINDS = "series", "distribution", "progress"
-PLAYING_KEYS = {
-    "round_s",
-    "spread_s",
-    "start_s",
-    "rejoin",
-    "graceful",
-    "event_rounds",
-    "events_at_once",
-    "first_round",
-}  # how sessions become rounds
-SAMPLE_KEYS = {"seed_topics", "publishers"}  # of the sample by subscribers (Rappel §6.1.2)
-_TRACE_KEYS = {"name", "trace", "path", "users", "churn", *SAMPLE_KEYS}
-_TOP = {
-    "title",
-    "paper",
-    "figure",
-    "claims",
-    "notes",
-    "seeds",
-    "run",
-    "clock",
-    "workloads",
-    "systems",
-    "plots",
-    "quick",
-}
-_PLOT_KEYS = {"title", "kind", "x", "y", "quantity", "x_label", "y_label", "percent", "log_x", "log_y", "claimed"}
-_SYSTEM_KEYS = {"system", "driver", "workloads"}
-_QUICK_KEYS = {"nodes", "users", "rounds", "seeds", "hours", "seed_topics"}
+SAMPLE_KEYS = "seed_topics", "publishers"  # of the sample by subscribers (Rappel §6.1.2)
+_TRACE_KEYS = "name", "trace", "path", "users", "churn", *SAMPLE_KEYS
+_TOP = "title", "paper", "figure", "claims", "notes", "seeds", "run", "clock", "workloads", "systems", "plots", "quick"
+_PLOT_KEYS = "title", "kind", "x", "y", "quantity", "x_label", "y_label", "percent", "log_x", "log_y", "claimed"
+_SYSTEM_KEYS = "system", "driver", "workloads"
+_QUICK_KEYS = "nodes", "users", "rounds", "seeds", "hours", "seed_topics"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +125,7 @@ def read_experiment(path: Path, *, quick: bool = False) -> Experiment:
     return made
 
 
-Settings = TypeVar("Settings", RunConfig, ClockConfig)
+Settings = TypeVar("Settings", bound=Config)
 
 
 class _Checker:
@@ -160,17 +139,19 @@ class _Checker:
         named = ".".join(str(part) for part in key if not isinstance(part, int))
         self.mistakes.append((nearest_line(self._lines, key), f"{named}: {said}" if named else said))
 
-    def known(self, where: Key, table: dict[str, Any], allowed: set[str]) -> None:
-        for key in sorted(set(table) - allowed):
-            self.note((*where, key), f"unknown; known are {', '.join(sorted(allowed))}")
+    def known(self, where: Key, table: dict[str, Any], allowed: Iterable[str], *, owner: str) -> None:
+        for key in table:
+            for said in unknown_names(owner, [key], allowed, noun="key"):
+                self.note((*where, key), said)
 
     def experiment(self, name: str, content: dict[str, Any], *, quick: bool) -> Experiment | None:
-        self.known((), content, _TOP)
+        self.known((), content, _TOP, owner="an experiment")
         for table in [key for key in ("run", "clock", "quick") if not isinstance(content.get(key, {}), dict)]:
             self.note((table,), f"needs to be a table, [{table}]")
             content = {key: value for key, value in content.items() if key != table}
         replaced = content.get("quick", {}) if quick else {}
-        self.known(("quick",), content.get("quick", {}), _QUICK_KEYS)
+        self.known(("quick",), content.get("quick", {}), _QUICK_KEYS, owner="[quick]")
+        self.counts(("quick",), content.get("quick", {}))
         if not isinstance(content.get("title"), str):
             self.note(("title",), "needs a text")
         workloads = self.entries("workloads", content)
@@ -218,9 +199,9 @@ class _Checker:
             return None
         churn = entry.get("churn")
         if churn is not None:
-            self.churn((*where, "churn"), churn)
+            churn = self.churn((*where, "churn"), churn)
         if "trace" in entry:
-            self.known(where, entry, _TRACE_KEYS)
+            self.known(where, entry, _TRACE_KEYS, owner="a trace")
             if not isinstance(entry.get("path"), str):
                 self.note((*where, "path"), "a trace needs the path of its file below the folder of traces")
             users = entry.get("users")
@@ -228,9 +209,8 @@ class _Checker:
             chosen = {key: entry[key] for key in SAMPLE_KEYS if key in entry}
             if users is not None and chosen:
                 self.note(where, "give users, or seed_topics and publishers: one sample")
-            for key in [key for key in sorted({"users", *SAMPLE_KEYS} & set(entry)) if not _is_count(entry[key])]:
-                self.note((*where, key), f"{entry[key]!r}: needs a whole number of 1 or more")
-            chosen |= {key: replaced[key] for key in SAMPLE_KEYS & set(chosen) & set(replaced)}
+            self.counts(where, entry)
+            chosen |= {key: replaced[key] for key in SAMPLE_KEYS if key in chosen and key in replaced}
             return WorkloadEntry(
                 name, parameters=chosen, trace=entry["trace"], path=entry.get("path"), users=cut, churn=churn
             )
@@ -242,29 +222,58 @@ class _Checker:
         parameters = {key: value for key, value in entry.items() if key not in ("name", "model", "churn")}
         if "nodes" in replaced:
             parameters["nodes"] = replaced["nodes"]
-        self.check_config(where, MODELS[model], parameters)
+        parameters = self.check_config(where, MODELS[model], parameters, owner=model, also=("name", "model", "churn"))
         return WorkloadEntry(name, model=model, parameters=parameters, churn=churn)
 
-    def churn(self, where: Key, churn: dict[str, Any]) -> None:
-        """Sessions of a trace or of a model, a flash crowd or a mass failure."""
+    def counts(self, where: Key, table: dict[str, Any]) -> None:
+        """How many users or topics a sample of a trace begins with."""
+        for key in [key for key in ("users", *SAMPLE_KEYS) if key in table]:
+            if type(table[key]) is not int or table[key] < 1:
+                self.note((*where, key), f"{table[key]!r}: needs a whole number of 1 or more")
+
+    def churn(self, where: Key, churn: Any) -> dict[str, Any]:
+        """Sessions of a trace or of a model and how they are played, a flash crowd or a mass failure; with None for
+        `none`. Lists are a grid."""
+        if not isinstance(churn, dict):
+            self.note(where, "needs to be a table, { … }")
+            return {}
         given = [key for key in ("path", "model", "crowd", "crash") if key in churn]
         if len(given) != 1:
             self.note(where, "needs one of path (with format), model, crowd and crash")
-        elif given == ["path"]:
-            self.known(where, churn, {"format", "path", *PLAYING_KEYS})
-        elif given == ["model"]:
-            kinds = {name: kind for name, kind in MODELS.items() if issubclass(kind, ChurnModel)}
-            if churn["model"] not in kinds:
-                self.note((*where, "model"), f"{churn['model']!r}: choose one of {', '.join(kinds)}")
-                return
-            parameters = {key: value for key, value in churn.items() if key not in {"model", *PLAYING_KEYS}}
-            self.check_config(where, kinds[churn["model"]], parameters)
+            return churn
+        playing = {key: value for key, value in churn.items() if key in field_types(ChurnConfig)}
+        source = {key: value for key, value in churn.items() if key not in playing}
+        playing = self.check_config(where, ChurnConfig, playing, owner="churn")
+        if given == ["model"]:
+            source = self.churn_model(where, source)
         else:
-            self.known(where, churn, set(given))
-            try:
-                share_at(str(churn[given[0]]))
-            except UsageError as error:
-                self.note((*where, given[0]), str(error))
+            named = ("path", "format") if given == ["path"] else ()
+            self.known(where, source, [*named, *field_types(ChurnConfig)], owner="churn")
+            for key in [key for key in named if not isinstance(source.get(key), str)]:
+                self.note((*where, key), "a churn trace needs the path of its file and its format")
+        if given in (["crowd"], ["crash"]):
+            self.sudden(where, playing)
+        return source | playing
+
+    def churn_model(self, where: Key, source: dict[str, Any]) -> dict[str, Any]:
+        """The churn model and its parameters."""
+        kinds = {name: kind for name, kind in MODELS.items() if issubclass(kind, ChurnModel)}
+        model = source["model"]
+        if model not in kinds:
+            self.note((*where, "model"), f"{model!r}: choose one of {', '.join(kinds)}")
+            return source
+        parameters = {key: value for key, value in source.items() if key != "model"}
+        also = ["model", *field_types(ChurnConfig)]
+        return {"model": model} | self.check_config(where, kinds[model], parameters, owner=model, also=also)
+
+    def sudden(self, where: Key, playing: dict[str, Any]) -> None:
+        """A crash or a crowd, each value of a grid, and nothing besides."""
+        for key, value in playing.items():
+            for text in value if isinstance(value, list) else [value]:
+                if key not in ("crash", "crowd"):
+                    self.note((*where, key), "says how a churn trace is played; give one instead of a crash or crowd")
+                elif isinstance(text, str):
+                    self.made((*where, key), ChurnConfig, {key: text})
 
     def system(self, where: Key, entry: dict[str, Any], names: list[str]) -> SystemEntry | None:
         system = entry.get("system")
@@ -281,22 +290,27 @@ class _Checker:
         for missing in [name for name in on if name not in names]:
             self.note((*where, "workloads"), f"{missing!r}: the workloads here are {', '.join(names) or 'none'}")
         parameters = {key: value for key, value in entry.items() if key not in _SYSTEM_KEYS}
-        self.check_config(where, known[system].config_type(driver), parameters)
+        parameters = self.check_config(
+            where, known[system].config_type(driver), parameters, owner=system, also=_SYSTEM_KEYS
+        )
         return SystemEntry(system, driver, "driver" in entry, tuple(on), parameters)
 
-    def check_config(self, where: Key, kind: type[Config], parameters: dict[str, Any]) -> None:
-        """Names, types and limits; every value of a grid."""
-        types, fields = field_types(kind), {entry.name: entry for entry in dataclasses.fields(kind)}
-        self.known(where, parameters, set(types) | {"name", "model", "churn", *_SYSTEM_KEYS})
-        for key in [key for key in parameters if key in types]:
+    def check_config(
+        self, where: Key, kind: type[Config], parameters: dict[str, Any], *, owner: str, also: Iterable[str] = ()
+    ) -> dict[str, Any]:
+        """The parameters with None for `none`; what is wrong with names, types and limits is noted, for every value of
+        a grid. What fields contradict in each other is found when the runs are planned. `also` are the other keys of
+        the same table."""
+        self.known(where, parameters, [*field_types(kind), *also], owner=owner)
+        parameters = with_none(kind, parameters)
+        for key in [key for key in parameters if key in field_types(kind)]:
             values = parameters[key] if isinstance(parameters[key], list) else [parameters[key]]
             if not values:
                 self.note((*where, key), "an empty list is no grid")
             for value in values:
-                # What a field contradicts in others is found when the runs are planned.
-                said = _wrong_type(types[key], value) or field_mistake(fields[key], None if value == "none" else value)
-                if said:
-                    self.note((*where, key), said.removeprefix(f"{key}="))
+                if said := value_mistake(kind, key, value):
+                    self.note((*where, key), f"{value!r}: {said}")
+        return parameters
 
     def clock(self, content: dict[str, Any], replaced: dict[str, Any]) -> tuple[ClockConfig | None, tuple[str, ...]]:
         """The settings of runs in virtual time, and the latency matrices that they use."""
@@ -313,42 +327,35 @@ class _Checker:
         self, table: str, kind: type[Settings], content: dict[str, Any], replaced: dict[str, Any], quick: str
     ) -> Settings | None:
         """A table of settings; `quick` names the one that [quick] may replace."""
-        names = {entry.name for entry in dataclasses.fields(kind)}
-        self.known((table,), content, names | ({"recorded"} if table == "clock" else set()))
+        names: list[str] = list(field_types(kind))
+        before = len(self.mistakes)
+        self.known((table,), content, [*names, *(["recorded"] if table == "clock" else [])], owner=f"[{table}]")
         settings = {key: value for key, value in content.items() if key in names}
         settings |= {key: replaced[key] for key in (quick,) if key in replaced}
-        types, wrong = field_types(kind), False
         for key, value in settings.items():
-            if said := _wrong_type(types[key], value):
-                self.note(("quick" if key in replaced and key == quick else table, key), said)
-                wrong = True
-        if wrong:
+            if said := value_mistake(kind, key, value):
+                where = "quick" if key in replaced and key == quick else table
+                self.note((where, key), f"{value!r}: {said}")
+        if len(self.mistakes) > before:
             return None
+        return self.made((table,), kind, settings)
+
+    def made(self, where: Key, kind: type[Settings], settings: dict[str, Any]) -> Settings | None:
+        """The config of values that are each valid by itself; what they contradict in each other is noted."""
         try:
             return kind(**settings)
-        except (UsageError, TypeError) as error:
-            self.note((table,), str(error))
+        except UsageError as error:
+            self.note(where, str(error))
             return None
 
     def plot(self, where: Key, plot: dict[str, Any]) -> None:
-        self.known(where, plot, _PLOT_KEYS)
+        self.known(where, plot, _PLOT_KEYS, owner="a plot")
         if plot.get("kind", "series") not in PLOT_KINDS:
             self.note((*where, "kind"), f"{plot['kind']!r}: choose one of {', '.join(PLOT_KINDS)}")
         needed = {"series": ("x", "y"), "distribution": ("quantity",), "progress": ("y",)}
         for key in needed.get(plot.get("kind", "series"), ()):
             if key not in plot:
                 self.note((*where, key), "a plot of this kind needs it")
-
-
-def _wrong_type(kind: type, value: Any) -> str | None:
-    """What to say when the type does not fit; a whole number is a float, too, and "none" stands for no value."""
-    if value == "none" or type(value) is kind or (kind is float and type(value) is int):
-        return None
-    return f"{value!r} is not a valid {kind.__name__}"
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 1
 
 
 def published_experiments() -> dict[str, Path]:

@@ -11,7 +11,9 @@ from typing import Any
 
 from grapevine import __version__
 from grapevine.experiment.description import Experiment, WorkloadEntry
+from grapevine.model.config import field_types
 from grapevine.model.errors import UsageError
+from grapevine.sim.churn import ChurnConfig
 from grapevine.sim.simulate import make_config
 from grapevine.synthetic import MODELS
 
@@ -89,7 +91,7 @@ def plan(experiment: Experiment) -> list[RunPlan]:
     runs: dict[str, RunPlan] = {}
     for entry in experiment.systems:
         for name, seed in itertools.product(entry.workloads, experiment.seeds):
-            made, churns = _workloads(workloads[name], seed), _points(workloads[name].churn or {})
+            made, churns = _workloads(workloads[name], seed), _churns(workloads[name])
             points = itertools.product(made, churns, _points(entry.parameters))
             for (workload, workload_grid), (churn, churn_grid), (parameters, grid) in points:
                 timed = entry.driver == "peers"
@@ -122,19 +124,36 @@ def _workloads(entry: WorkloadEntry, seed: int) -> list[tuple[WorkloadPlan, dict
     return made
 
 
-def _points(parameters: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every combination of the lists among the parameters, with the part that the lists decided."""
-    lists = {key: value for key, value in parameters.items() if isinstance(value, list)}
-    fixed = {key: _none(value) for key, value in parameters.items() if key not in lists}
-    points = []
-    for values in itertools.product(*lists.values()):
-        grid = {key: _none(value) for key, value in zip(lists, values, strict=True)}
-        points.append((fixed | grid, grid))
+def split_churn(described: dict[str, Any]) -> tuple[dict[str, Any], ChurnConfig]:
+    """A `churn` table, without lists, as where sessions come from (path and format, or model and its parameters) and
+    how they are played; UsageError if its values contradict each other."""
+    playing = field_types(ChurnConfig)
+    source = {key: value for key, value in described.items() if key not in playing}
+    return source, ChurnConfig(**{key: value for key, value in described.items() if key in playing})
+
+
+def _churns(entry: WorkloadEntry) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Every point of the grid in the workload's `churn` table, each of which can be played."""
+    points = _points(entry.churn or {})
+    for churn, _ in points:
+        try:
+            source, _ = split_churn(churn)
+            if "model" in source:
+                MODELS[source.pop("model")](**source)
+        except UsageError as error:
+            raise UsageError(f"workload {entry.name}: churn: {error}") from None
     return points
 
 
-def _none(value: Any) -> Any:
-    return None if value == "none" else value
+def _points(parameters: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Every combination of the lists among the parameters, with the part that the lists decided."""
+    lists = {key: value for key, value in parameters.items() if isinstance(value, list)}
+    fixed = {key: value for key, value in parameters.items() if key not in lists}
+    points = []
+    for values in itertools.product(*lists.values()):
+        grid = dict(zip(lists, values, strict=True))
+        points.append((fixed | grid, grid))
+    return points
 
 
 def _digest(content: Any) -> str:

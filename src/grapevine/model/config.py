@@ -4,7 +4,9 @@
     class VitisConfig(Config):
         table_size: int = parameter(15, "links that a node may keep", source="Vitis §IV-A", low=4)
 
-The command line makes its options, help texts and checks from these fields; all mistakes are raised at once.
+The command line makes its options, help texts and checks from these fields. A config that exists is valid: types and
+limits are checked when it is made, whoever makes it, and all mistakes are raised at once. `model/settings.py` makes
+configs from what users write.
 """
 
 from __future__ import annotations
@@ -14,17 +16,20 @@ import math
 import types
 import typing
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 from grapevine.model.errors import UsageError
 
 MAX_COUNT = 2**31 - 1  # dense numbers are 32-bit
+MAX_INT = 2**63 - 1  # what compiled code and Parquet hold
+_WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
 def check_seed(seed: int) -> None:
-    """Seeds are words of the counter hash."""
-    if not 0 <= seed < 2**63:
-        raise UsageError(f"seed={seed}: needs to lie between 0 and 2**63 - 1")
+    """UsageError unless the seed can be a word of the counter hash."""
+    if type(seed) is not int or not 0 <= seed <= MAX_INT:
+        raise UsageError(f"seed={seed!r}: needs a whole number between 0 and 2**63 - 1")
 
 
 def parameter(
@@ -46,9 +51,9 @@ class Config:
     """Base of every configuration: checks itself when it is made."""
 
     def __post_init__(self) -> None:
-        fields = dataclasses.fields(self)
-        mistakes = [mistake for field in fields if (mistake := field_mistake(field, getattr(self, field.name)))]
-        mistakes = mistakes or self.mistakes()
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        wrong = {name: said for name, value in values.items() if (said := value_mistake(type(self), name, value))}
+        mistakes = [f"{name}={values[name]!r}: {said}" for name, said in wrong.items()] or self.mistakes()
         if mistakes:
             raise UsageError("; ".join(mistakes))
 
@@ -61,28 +66,56 @@ class Config:
         return dataclasses.asdict(self)
 
 
-def field_mistake(field: dataclasses.Field[Any], value: Any) -> str | None:
-    """What is wrong with this value of the field by itself."""
-    low, high = field.metadata.get("low"), field.metadata.get("high")
-    choices = field.metadata.get("choices")
-    if choices is not None:
-        return None if value in choices else f"{field.name}={value!r}: choose one of {', '.join(choices)}"
+def value_mistake(config: type[Config], name: str, value: Any) -> str | None:
+    """What is wrong with this value of the field by itself: its type, that it is not finite, its limits, in this order.
+
+    A whole number is a valid `float`; a bool is no number. The answer says what the field needs, without its name, so
+    that callers can say where the value stood.
+    """
+    kind, allowed = field_types(config)[name], config.__dataclass_fields__[name].metadata
+    if value is None and name in optional_fields(config):
+        return None
+    if choices := allowed.get("choices"):
+        return None if type(value) is str and value in choices else f"choose one of {', '.join(choices)}"
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        return f"needs {wanted(config, name)}"
     if isinstance(value, float) and not math.isfinite(value):
-        return f"{field.name}={value}: needs a finite number"
-    if low is not None and value is not None and value < low:
-        return f"{field.name}={value}: needs at least {low:g}"
-    if high is not None and value is not None and value > high:
-        return f"{field.name}={value}: needs at most {high:g}"
+        return "needs a finite number"
+    widest = MAX_INT if type(value) is int else math.inf
+    low = -widest if allowed.get("low") is None else allowed["low"]
+    high = widest if allowed.get("high") is None else allowed["high"]
+    if isinstance(value, int | float) and not low <= value <= high:
+        return f"needs at least {_plainly(low)}" if value < low else f"needs at most {_plainly(high)}"
     return None
 
 
+def wanted(config: type[Config], name: str) -> str:
+    """The field's type in words, e.g. `a whole number or none`."""
+    kind = field_types(config)[name]
+    return _WANTED[kind] + (" or none" if name in optional_fields(config) else "")
+
+
 def field_types(config: type[Config]) -> dict[str, type]:
-    """The plain type of every field; `int | None` counts as `int`."""
+    """The plain type of every field, in the order of the fields; `int | None` counts as `int`."""
+    return {name: _plain(hint) for name, hint in _hints(cast(Any, config)).items()}
+
+
+def optional_fields(config: type[Config]) -> frozenset[str]:
+    """The fields that may be None."""
+    return frozenset(name for name, hint in _hints(cast(Any, config)).items() if type(None) in typing.get_args(hint))
+
+
+@cache
+def _hints(config: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(config)
-    return {field.name: _plain(hints[field.name]) for field in dataclasses.fields(config)}
+    return {field.name: hints[field.name] for field in dataclasses.fields(config)}
 
 
 def _plain(hint: Any) -> type:
     if isinstance(hint, types.UnionType):
         return next(_plain(part) for part in hint.__args__ if part is not type(None))
-    return typing.cast(type, hint)
+    return cast(type, hint)
+
+
+def _plainly(bound: float) -> str:
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from grapevine.model.errors import UsageError
 from grapevine.model.identity import PeerId
+from grapevine.model.settings import make
 from grapevine.net import messages as host_messages
 from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import messages_in
@@ -25,11 +26,7 @@ def live_facet(name: str) -> type[LiveSystem]:
 def live_system(name: str, parameters: Mapping[str, Any], me: PeerId) -> LiveSystem:
     """The system of this name with these parameters, for the node `me`; UsageError if it does not have them."""
     facet = live_facet(name)
-    try:
-        config = facet.config_type(**(facet.live_values | dict(parameters)))
-    except TypeError as error:
-        raise UsageError(f"{name}: {error}; `grapevine systems {name}` lists its parameters") from None
-    return facet(name, config, me)
+    return facet(name, make(facet.config_type, facet.live_values | dict(parameters), owner=name), me)
 
 
 def messages_of(system: LiveSystem | type[LiveSystem]) -> Any:

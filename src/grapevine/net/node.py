@@ -23,6 +23,7 @@ from random import Random
 from typing import Any
 
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.settings import make
 from grapevine.net.arrivals import Arrivals, Validator
 from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
@@ -105,10 +106,7 @@ class Node:
         """
         host, port = parse_endpoint(listen)
         endpoints = parse_endpoints(bootstrap)
-        try:
-            config = NodeConfig(**settings)
-        except TypeError as error:
-            raise UsageError(f"{error}; see grapevine.net.config.NodeConfig for the settings of a node") from None
+        config = make(NodeConfig, settings, owner="a node")
         async with Home.open(data_dir, retention or Retention(), synced=config.durability == "power") as home:
             live = live_system(system, parameters or {}, home.identity.id)
             await asyncio.to_thread(live.warm_up)

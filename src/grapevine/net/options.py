@@ -24,6 +24,7 @@ from typing import Any
 
 from grapevine.model.config import Config, field_types
 from grapevine.model.errors import UsageError
+from grapevine.model.settings import check_values, parse_texts, unknown_names, with_none
 from grapevine.net.config import NodeConfig
 from grapevine.net.contacts import parse_endpoint, parse_endpoints
 from grapevine.net.control import UNIX
@@ -58,8 +59,8 @@ class NodeOptions:
 def read_options(file: Path | None, flags: Mapping[str, Any], sets: list[str]) -> NodeOptions:
     """Options of a file, overruled by flags and by `key=value` texts; UsageError with all that is wrong."""
     content, mistakes = _read(file)
-    known = {option.name for option in fields(NodeOptions)}
-    mistakes += [f"{file}: there is no {key}; there are {', '.join(sorted(known))}" for key in set(content) - known]
+    known = [option.name for option in fields(NodeOptions)]
+    mistakes += unknown_names(str(file), content, known, noun="key")
     chosen = {key: value for key, value in content.items() if key in known and key not in _TABLES}
     mistakes += [f"{file}: {text}" for key, value in chosen.items() if (text := _shape_mistake(key, value))]
     if mistakes:
@@ -74,7 +75,7 @@ def read_options(file: Path | None, flags: Mapping[str, Any], sets: list[str]) -
         if not isinstance(table, dict):
             mistakes.append(f"{file}: {name}: write it as a table, [{name}]")
         elif config is not None:
-            tables[name], wrong = _checked(config, f"[{name}]", table)
+            tables[name], wrong = check_values(config, with_none(config, table), owner=f"[{name}]")
             mistakes += [f"{file}: {mistake}" for mistake in wrong]
     mistakes += take_settings(configs, sets, tables)
     for name, config in configs.items():
@@ -96,23 +97,10 @@ def configs_of(system: str) -> dict[str, type[Config]]:
 
 
 def take_settings(configs: Mapping[str, type[Config]], sets: list[str], tables: dict[str, dict[str, Any]]) -> list[str]:
-    """Sort `key=value` texts into the tables that have such a key; what is wrong with them."""
-    mistakes, unknown = [], []
-    owners = {key: (name, kind) for name, config in configs.items() for key, kind in field_types(config).items()}
-    for text in sets:
-        key, equals, value = text.partition("=")
-        if not equals:
-            mistakes.append(f"--set {text}: write it as key=value")
-        elif key not in owners:
-            unknown.append(key)
-        else:
-            name, kind = owners[key]
-            try:
-                tables[name][key] = _parse(kind, value)
-            except ValueError:
-                mistakes.append(f"--set {text}: {value!r} is no {kind.__name__}")
-    if unknown:
-        mistakes.append(f"--set {', '.join(unknown)}: there is no such setting; there are {', '.join(owners)}")
+    """Sort `key=value` texts into the tables whose config has such a field; a sentence for each that is a mistake."""
+    values, mistakes = parse_texts(sets, *configs.values(), owner="a node")
+    for name, config in configs.items():
+        tables[name] |= {key: value for key, value in values.items() if key in field_types(config)}
     return mistakes
 
 
@@ -155,27 +143,3 @@ def _mistakes(options: NodeOptions) -> list[str]:
 
 def _parse_joined(text: str) -> object:
     return parse_endpoints([text])
-
-
-def _checked(config: type[Config], where: str, table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The values of a table that have the right type, and what is wrong with the others."""
-    types, found, mistakes = field_types(config), {}, []
-    for key, value in table.items():
-        kind = types.get(key)
-        if kind is None:
-            mistakes.append(f"{where} has no {key}; it has {', '.join(types)}")
-        elif type(value) is kind:
-            found[key] = value
-        elif kind is float and type(value) is int:
-            found[key] = float(value)
-        else:
-            mistakes.append(f"{where} {key}={value!r}: is no {kind.__name__}")
-    return found, mistakes
-
-
-def _parse(kind: type, text: str) -> Any:
-    if kind is bool:
-        if text.lower() not in ("true", "false"):
-            raise ValueError
-        return text.lower() == "true"
-    return kind(text)

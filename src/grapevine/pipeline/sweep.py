@@ -22,8 +22,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from grapevine.experiment.description import PLAYING_KEYS, Experiment
-from grapevine.experiment.plan import CODE, RunPlan, WorkloadPlan, plan
+from grapevine.experiment.description import Experiment
+from grapevine.experiment.plan import CODE, RunPlan, WorkloadPlan, plan, split_churn
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import FILE_NAME, Manifest
@@ -34,7 +34,7 @@ from grapevine.pipeline.ingest import ingest
 from grapevine.pipeline.measure import Run, measure
 from grapevine.pipeline.sample import BfsSample, SubscriberSample, sample
 from grapevine.pipeline.stage import Stage
-from grapevine.sim.churn import Schedule, flash_crowd, from_sessions, mass_failure, share_at
+from grapevine.sim.churn import Schedule, make_schedule, mass_failure
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.result import KIND as SIMULATION
 from grapevine.sim.simulate import RunConfig, simulate
@@ -244,17 +244,16 @@ def _run_one(run: RunPlan, out: Path, folders: Folders, threads: int) -> None:
 
 
 def _schedule(described: dict[str, Any] | None, nodes: int, folders: Folders, seed: int) -> Schedule | None:
+    """The schedule that a `churn` table of an experiment describes, which was checked when it was planned."""
     if described is None:
         return None
-    playing = {key: value for key, value in described.items() if key in PLAYING_KEYS}
-    if "path" in described:
-        return from_sessions(load_churn(folders[described["path"],]), nodes, seed=seed, **playing)
-    if "model" in described:
-        parameters = {key: value for key, value in described.items() if key not in {"model", *PLAYING_KEYS}}
-        return from_sessions(generate_churn(described["model"], seed=seed, **parameters), nodes, seed=seed, **playing)
-    make, text = (flash_crowd, described["crowd"]) if "crowd" in described else (mass_failure, described["crash"])
-    share, round = share_at(text)
-    return make(nodes, share=share, round=round, seed=seed)
+    source, config = split_churn(described)
+    sessions = None
+    if "path" in source:
+        sessions = load_churn(folders[source["path"],])
+    elif "model" in source:
+        sessions = generate_churn(source.pop("model"), seed=seed, **source)
+    return make_schedule(config, nodes, sessions, seed=seed)
 
 
 def _write_failure(out: Path, run: RunPlan, error: str) -> None:

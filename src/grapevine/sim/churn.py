@@ -2,20 +2,23 @@
 
 A round stands for one second where an experiment does not say otherwise (no paper gives a period). A trace is played at
 `round_s` of its seconds per round, so real traces of weeks fit; the faster, the harder the churn per round.
+
+`ChurnConfig` is all that can be said about this: the options of `grapevine simulate` are made from it, and the `churn`
+tables of experiments are checked against it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.kernels.rng import priorities
+from grapevine.model.config import Config, parameter
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Churn
 
-REJOINS = "same", "new"
 _SPREAD, _CHOICE = 201, 202  # the `round` words of these draws
 
 
@@ -46,54 +49,118 @@ def everyone(node_count: int) -> Schedule:
     return Schedule(np.arange(node_count, dtype=np.int32), {})
 
 
-def from_sessions(
-    churn: Churn,
-    node_count: int,
-    *,
-    round_s: float,
-    spread_s: float = 0.0,
-    start_s: float = 0.0,
-    graceful: bool = False,
-    rejoin: str = "same",
-    event_rounds: int | None = None,
-    events_at_once: int = 1,
-    first_round: int = 1,
-    seed: int = 1,
-) -> Schedule:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChurnConfig(Config):
+    """How sessions become rounds; or, without sessions, a mass failure or a flash crowd.
+
+    `event_rounds` plays the order of joins and leaves alone; `round_s` then only decides who is there from the start.
+    """
+
+    round_s: float = parameter(
+        1.0, "seconds of the churn trace per round", source="ours: no paper gives a period", low=0.001
+    )
+    spread_s: float = parameter(
+        0.0,
+        "seconds that each session is moved by at most, start and end alike",
+        source="ours: undoes the bursts of traces that were probed now and then",
+        low=0,
+    )
+    start_s: float = parameter(0.0, "seconds of the churn trace that are skipped", source="ours", low=0)
+    rejoin: str = parameter(
+        "same",
+        "who comes back: the same node, or another one with another interest",
+        source="SpiderCast §3.8: new",
+        choices=("same", "new"),
+    )
+    graceful: bool = parameter(
+        False, "nodes of the churn trace say goodbye before they leave", source="SpiderCast §2.4: LEAVE"
+    )
+    event_rounds: int | None = parameter(
+        None,
+        "play the order of the churn trace alone, one join or leave every so many rounds",
+        source="OMen §6: churn rounds",
+        low=1,
+    )
+    events_at_once: int = parameter(1, "with event_rounds: so many joins and leaves together", source="OMen §5", low=1)
+    first_round: int = parameter(1, "with event_rounds: the round of the first", source="ours", low=1)
+    crash: str | None = parameter(
+        None, "SHARE@ROUND, a mass failure: so many of all nodes crash in one round, e.g. 0.3@80", source="ours"
+    )
+    crowd: str | None = parameter(
+        None, "SHARE@ROUND, a flash crowd: so many of all nodes come in one round, e.g. 0.5@80", source="ours"
+    )
+
+    def mistakes(self) -> list[str]:
+        found = []
+        if self.event_rounds is None and (self.events_at_once, self.first_round) != (1, 1):
+            said = "only count with event_rounds"
+            found.append(f"events_at_once={self.events_at_once}, first_round={self.first_round}: {said}")
+        sudden = {"crash": self.crash, "crowd": self.crowd}
+        given = {name: text for name, text in sudden.items() if text is not None}
+        found += [wrong for name, text in given.items() if (wrong := _share_mistake(name, text))]
+        if len(given) > 1:
+            found.append(f"crash={self.crash}, crowd={self.crowd}: give one of them")
+        if given and self.playing():
+            names = ", ".join(self.playing())
+            found.append(f"{', '.join(given)}: need no churn trace, so there is nothing that {names} could say")
+        return found
+
+    def playing(self) -> list[str]:
+        """The fields that say how sessions are played and differ from their defaults."""
+        plain = {field.name: field.default for field in fields(self) if field.name not in ("crash", "crowd")}
+        return [name for name, default in plain.items() if getattr(self, name) != default]
+
+
+def make_schedule(
+    config: ChurnConfig, node_count: int, sessions: Churn | None = None, *, seed: int = 1
+) -> Schedule | None:
+    """The schedule that the config, with the sessions of a trace if there are any, asks for; None if nobody comes or
+    goes.
+
+    UsageError if the config says how a trace is played and there is none, or asks for a mass failure besides.
+    """
+    sudden = config.crash or config.crowd
+    if sessions is not None:
+        if sudden:
+            raise UsageError(f"{sudden}: a churn trace, a crash and a crowd are three schedules; give one of them")
+        return from_sessions(sessions, node_count, config, seed)
+    if playing := config.playing():
+        raise UsageError(f"{', '.join(playing)}: say how a churn trace is played; give one, too")
+    if sudden is None:
+        return None
+    share, round = share_at(sudden)
+    return (mass_failure if config.crash else flash_crowd)(node_count, share=share, round=round, seed=seed)
+
+
+def from_sessions(churn: Churn, node_count: int, config: ChurnConfig, seed: int = 1) -> Schedule:
     """A recorded or generated churn table as a schedule; node i follows the trace's node i modulo its size.
 
-    `spread_s` moves every session by up to so much, start and end alike: traces that were probed now and then have
-    their events in bursts. The first `start_s` seconds of the trace are skipped. With `rejoin="new"` every session is a
-    node of its own, so that who comes back does so with another interest (SpiderCast §3.8).
-
-    `event_rounds` plays the order of joins and leaves alone: one of them, or `events_at_once`, every so many rounds,
-    the first in `first_round` (OMen's churn rounds, §6). `round_s` then only decides who is there from the start.
+    With `rejoin="new"` every session is a node of its own; UsageError if there are more sessions than nodes.
     """
-    if round_s <= 0:
-        raise UsageError(f"round_s={round_s:g}: needs to be more than 0 seconds")
-    if event_rounds is None and (events_at_once, first_round) != (1, 1):
-        raise UsageError(f"events_at_once={events_at_once}, first_round={first_round}: only count with event_rounds")
-    if rejoin not in REJOINS:
-        raise UsageError(f"rejoin={rejoin}: choose one of {', '.join(REJOINS)}")
+    which, node = _players(churn, node_count, config.rejoin)
+    moved = priorities(seed, _SPREAD, len(node)).astype(np.float64) / 2.0**64 * config.spread_s
+    origin = churn.joined_s.min() + config.start_s
+    start = np.maximum(np.ceil((churn.joined_s[which] - origin + moved) / config.round_s), 0)
+    end = np.ceil((churn.left_s[which] - origin + moved) / config.round_s)
+    lasting = end > start
+    node, start, end = node[lasting], start[lasting], end[lasting]
+    if config.event_rounds is not None:
+        start, end = _in_turn(node, start, end, config.event_rounds, config.events_at_once, config.first_round)
+    return _schedule(node, start, end, graceful=config.graceful)
+
+
+def _players(churn: Churn, node_count: int, rejoin: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Sessions by their row in the table, with repetitions, and the nodes that play them."""
     if rejoin == "new":
         if len(churn.node) > node_count:
             said = f"{len(churn.node)} sessions, each a node of its own, need as many nodes; there are {node_count}"
             raise UsageError(f"rejoin=new: {said}")
-        node = which = np.arange(len(churn.node), dtype=np.int32)
-    else:
-        size = int(churn.node.max()) + 1
-        copies = [np.flatnonzero(churn.node + size * copy < node_count) for copy in range(-(-node_count // size))]
-        node = np.concatenate([churn.node[which] + size * copy for copy, which in enumerate(copies)]).astype(np.int32)
-        which = np.concatenate(copies).astype(np.int32)
-    moved = priorities(seed, _SPREAD, len(node)).astype(np.float64) / 2.0**64 * spread_s
-    origin = churn.joined_s.min() + start_s
-    start = np.maximum(np.ceil((churn.joined_s[which] - origin + moved) / round_s), 0)
-    end = np.ceil((churn.left_s[which] - origin + moved) / round_s)
-    lasting = end > start
-    node, start, end = node[lasting], start[lasting], end[lasting]
-    if event_rounds is not None:
-        start, end = _in_turn(node, start, end, event_rounds, events_at_once, first_round)
-    return _schedule(node, start, end, graceful=graceful)
+        every = np.arange(len(churn.node), dtype=np.int32)
+        return every, every
+    size = int(churn.node.max()) + 1
+    copies = [np.flatnonzero(churn.node + size * copy < node_count) for copy in range(-(-node_count // size))]
+    node = np.concatenate([churn.node[which] + size * copy for copy, which in enumerate(copies)])
+    return np.concatenate(copies).astype(np.int32), node.astype(np.int32)
 
 
 def _in_turn(
@@ -106,10 +173,6 @@ def _in_turn(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Rounds for joins and leaves in their order, `at_once` of them every so many rounds. At equal times leaves come
     first, as a node's end comes before its next start; both at once are a join, of a node that was there."""
-    if min(every, at_once, first) < 1:
-        raise UsageError(
-            f"event_rounds={every}, events_at_once={at_once}, first_round={first}: need to be 1 or more each"
-        )
     count = len(node)
     times, joins = np.concatenate([end, start]), np.repeat([False, True], count)
     happens = np.isfinite(times) & ~(joins & (times <= 0))
@@ -145,6 +208,16 @@ def share_at(text: str) -> tuple[float, int]:
         return float(share), int(round)
     except ValueError:
         raise UsageError(f"{text}: write it as SHARE@ROUND, e.g. 0.3@80") from None
+
+
+def _share_mistake(name: str, text: str) -> str | None:
+    try:
+        share, round = share_at(text)
+    except UsageError as error:
+        return f"{name}={error}"
+    if 0 < share < 1 and round >= 1:
+        return None
+    return f"{name}={text}: needs a share between 0 and 1, and a round of 1 or more"
 
 
 def mass_failure(node_count: int, *, share: float, round: int, seed: int = 1) -> Schedule:

@@ -20,6 +20,7 @@ from grapevine.metrics.traffic import node_overhead, share_above, summarise_even
 from grapevine.model import tables
 from grapevine.model.config import Config, check_seed, parameter
 from grapevine.model.errors import UsageError
+from grapevine.model.settings import make
 from grapevine.model.workload import Latency, Workload
 from grapevine.sim.churn import Schedule
 from grapevine.sim.clock import ClockConfig
@@ -69,13 +70,11 @@ class RunConfig(Config):
 
 
 def make_config(system: str, parameters: dict[str, Any], driver: str | None = None) -> Config:
-    """The configuration of a system that is simulated by this driver, or by its first; UsageError for parameters that
-    it does not have."""
-    kind = system_named(system).config_type(choose_driver(system, driver))
-    known = [field.name for field in dataclasses.fields(kind)]
-    if unknown := sorted(set(parameters) - set(known)):
-        raise UsageError(f"{system} has no parameter {', '.join(unknown)}; it has {', '.join(known)}")
-    return kind(**parameters)
+    """The configuration of a system that is simulated by this driver, or by its first one.
+
+    UsageError that tells all unknown names, wrong types and values out of limits.
+    """
+    return make(system_named(system).config_type(choose_driver(system, driver)), parameters, owner=system)
 
 
 def check_fit(workload: Workload, config: Config, *, by_rounds: bool = True) -> None:
@@ -121,6 +120,8 @@ def simulate(
     run = run or RunConfig()
     run = dataclasses.replace(run, rounds=rounds) if rounds is not None else run
     check_seed(seed)
+    if threads is not None and (type(threads) is not int or threads < 1):
+        raise UsageError(f"threads={threads!r}: needs a whole number of 1 or more, or none for all cores")
     check_fit(workload, config, by_rounds=driver == "rounds")
     if driver == "peers":
         return simulate_peers(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from grapevine.kernels.csr import row_numbers
 from grapevine.model.config import check_seed
 from grapevine.model.errors import UsageError
+from grapevine.model.settings import make
 from grapevine.model.workload import Churn, Workload
 from grapevine.synthetic.base import ChurnModel, SubscriptionModel
 from grapevine.synthetic.magnet import MagnetHierarchical, MagnetModal, MagnetSpatial
@@ -54,11 +54,7 @@ def generate_churn(name: str, *, seed: int = 1, **parameters: Any) -> Churn:
 
 
 def _make(name: str, parameters: dict[str, Any]) -> SubscriptionModel | ChurnModel:
-    kind = model_named(name)
-    known = {field.name for field in dataclasses.fields(kind)}
-    if unknown := sorted(set(parameters) - known):
-        raise UsageError(f"{name} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(known))}")
-    return kind(**parameters)
+    return make(model_named(name), parameters, owner=name)
 
 
 def generate(name: str, *, seed: int = 1, **parameters: Any) -> Workload:

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from grapevine import Simulation, Workload, simulate
-from grapevine.sim.churn import from_sessions
+from grapevine.sim.churn import ChurnConfig, from_sessions
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import RunConfig, make_config
 from grapevine.sim.snapshot import draw_topic, links_of
@@ -58,7 +58,7 @@ def test_partial_views_and_churn_are_measured_as_scipy_would() -> None:
     """§3.7, §3.8: views of 5 %, everybody comes and goes, newcomers do not count for 10 rounds, a window of topics."""
     workload = generate("spidercast", nodes=900, topics=40, min_subscriptions=4, max_subscriptions=6, seed=3)
     churn = generate_churn("spidercast-churn", nodes=250, mean_up_s=60.0, duration_s=100.0, seed=3)
-    schedule = from_sessions(churn, 900, round_s=0.5, rejoin="new", graceful=True)
+    schedule = from_sessions(churn, 900, ChurnConfig(round_s=0.5, rejoin="new", graceful=True))
     engine = Rounds("spidercast", workload, make_config("spidercast", {"view_share": 0.1}), schedule=schedule)
     shares = set()
     for now in range(1, 121):
