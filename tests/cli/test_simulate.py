@@ -229,11 +229,12 @@ def test_recorded_latencies_of_another_folder_are_used(
 def test_peers_explain_their_clock(capsys: pytest.CaptureFixture[str]) -> None:
     app(["systems", "rappel"], standalone_mode=False)
     said = capsys.readouterr().out
-    assert "the clock that it runs by (--clock KEY=VALUE)" in said
+    assert "the clock that peers run by: --clock KEY=VALUE" in said
     assert "publish_every_s" in said and "landmark_rounds" in said
     app(["systems", "rappel", "--json"], standalone_mode=False)
     (rappel,) = json.loads(capsys.readouterr().out)
-    assert {"name": "hours", "default": 1.0}.items() <= next(p for p in rappel["clock"] if p["name"] == "hours").items()
-    assert all(parameter["source"] for parameter in [*rappel["parameters"], *rappel["clock"]])
-    app(["systems", "vitis", "--json"], standalone_mode=False)
-    assert "clock" not in json.loads(capsys.readouterr().out)[0]
+    peers = rappel["facets"]["peers"]
+    assert {"name": "hours", "default": 1.0}.items() <= next(p for p in peers["clock"] if p["name"] == "hours").items()
+    assert all(parameter["source"] for parameter in [*peers["parameters"], *peers["clock"]])
+    app(["systems", "rvr", "--json"], standalone_mode=False)
+    assert list(json.loads(capsys.readouterr().out)[0]["facets"]) == ["rounds"]
