@@ -17,7 +17,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1] / "src" / "grapevine"
 METRIC = "hit_ratio"  # a metric is defined in one file and named in few
 FILE_LINES, FUNCTION_LINES, ARGUMENTS, IMPORTS = 400, 60, 7, 14
-FRAMES = {"base", "peer"}  # modules of `systems` that all systems use
+FRAMES = {"contracts", "registry"}  # of `systems`, which all systems use
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -13,9 +13,9 @@ FILES = {
     "blocks/trees.py": "from grapevine.blocks import ring\n",
     "blocks/views.py": "",
     "systems/__init__.py": "",
-    "systems/base.py": "from grapevine.blocks.views import View\n",
+    "systems/contracts/__init__.py": "from grapevine.blocks.views import View\n",
     "systems/scribe/__init__.py": "",
-    "systems/scribe/peer.py": "from grapevine.blocks.trees import Tree\nfrom grapevine.systems import base\n",
+    "systems/scribe/peer.py": "from grapevine.blocks.trees import Tree\nfrom grapevine.systems import contracts\n",
     "systems/vitis.py": "from grapevine.blocks import views\n\n\ndef f(a, /, b, *c, d, **e):\n    hit_ratio = 1\n",
     "sim/rounds.py": "class A:\n    def go(self, a):\n        pass\n",
 }
