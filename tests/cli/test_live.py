@@ -116,11 +116,23 @@ def test_what_was_kept_can_be_read_after_a_restart(tmp_path: Path) -> None:
         (["subscribe", "news", "--node", "bad.json"], ["bad.json: is no control file"]),
         (["subscribe", "news", "--node", "gone.json", "--since", "soon"], ["--since soon: give 90s"]),
         (
-            ["node", "--listen", "here", "--join", "h:0", "--set", "peers=1", "--set", "x=1", "--system", "pigeons"],
+            [
+                "node",
+                "--listen",
+                "here",
+                "--join",
+                "h:0",
+                "--set",
+                "most_connections=1",
+                "--set",
+                "x=1",
+                "--system",
+                "pigeons",
+            ],
             [
                 "'here' is no endpoint",
                 "h:0 is no endpoint to join",
-                "peers=1: needs at least 2",
+                "most_connections=1: needs at least 2",
                 "--set x: there is no",
             ],
         ),
@@ -129,7 +141,10 @@ def test_what_was_kept_can_be_read_after_a_restart(tmp_path: Path) -> None:
         (["cluster", "--nodes", "3", "--processes", "9"], ["processes=9: there are only nodes=3"]),
         (["cluster", "--kill", "half@2"], ["--kill half@2: write SHARE@SECOND"]),
         (["cluster", "--kill", "0.5@2", "--restart-after", "1"], ["--restart-after: needs --kill, and --data"]),
-        (["cluster", "--set", "table_size=x", "--set", "peers=0"], ["'x' is no int", "peers=0: needs at least 2"]),
+        (
+            ["cluster", "--set", "table_size=x", "--set", "most_connections=0"],
+            ["'x' is no int", "most_connections=0: needs at least 2"],
+        ),
     ],
 )
 def test_mistakes_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str], expected: list[str]) -> None:
@@ -153,14 +168,14 @@ def test_flags_win_over_the_file_and_both_over_defaults(tmp_path: Path) -> None:
     file = tmp_path / "node.toml"
     file.write_text(
         'listen = "127.0.0.1:1"\nsubscribe = ["a"]\nnetwork = "n"\n'
-        "[settings]\npeers = 9\nidle_s = 3\n[parameters]\ntable_size = 20\n[retention]\nage_s = 60\n"
+        "[settings]\nmost_connections = 9\nidle_s = 3\n[parameters]\ntable_size = 20\n[retention]\nage_s = 60\n"
     )
-    options = read_options(file, {"listen": "127.0.0.1:2", "join": None}, ["peers=8", "total_bytes=5"])
+    options = read_options(file, {"listen": "127.0.0.1:2", "join": None}, ["most_connections=8", "total_bytes=5"])
     assert options == NodeOptions(
         listen="127.0.0.1:2",
         subscribe=["a"],
         network="n",
-        settings={"peers": 8, "idle_s": 3.0},
+        settings={"most_connections": 8, "idle_s": 3.0},
         parameters={"table_size": 20},
         retention={"age_s": 60.0, "total_bytes": 5},
     )
@@ -168,10 +183,17 @@ def test_flags_win_over_the_file_and_both_over_defaults(tmp_path: Path) -> None:
 
 def test_every_mistake_of_a_file_is_told(tmp_path: Path) -> None:
     file = tmp_path / "node.toml"
-    file.write_text('system = "vitis"\n[settings]\npeers = "many"\nfriends = 2\n[parameters]\ntable_size = 1\n')
+    file.write_text(
+        'system = "vitis"\n[settings]\nmost_connections = "many"\nfriends = 2\n[parameters]\ntable_size = 1\n'
+    )
     with pytest.raises(UsageError) as raised:
         read_options(file, {"log_level": "loud"}, ["frame_bytes=x", "plain"])
-    for part in ("peers='many': is no int", "[settings] has no friends", "table_size=1: needs at least", "'loud'"):
+    for part in (
+        "most_connections='many': is no int",
+        "[settings] has no friends",
+        "table_size=1: needs at least",
+        "'loud'",
+    ):
         assert part in str(raised.value)
     assert "'x' is no int" in str(raised.value)
     assert "--set plain: write it as key=value" in str(raised.value)
