@@ -140,6 +140,7 @@ class MemoryChannel(Channel):
     def abort(self) -> None:
         if not self._is_over:
             self._is_closing = True
+            self._forget_unread()
             self._loop.call_soon(self._end)
             self._loop.call_soon(self.other._end)
 

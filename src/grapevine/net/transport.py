@@ -64,7 +64,7 @@ class Channel(ABC):
 
     @abstractmethod
     def abort(self) -> None:
-        """Close at once; what was not sent is lost."""
+        """Close at once: what was not sent is lost, and what has come and was not handed over never is."""
 
 
 class ChannelUser(ABC):
