@@ -73,7 +73,7 @@ class Group:
         """What is connected now."""
         return {
             "usage": asdict(self.meter.usage()),
-            "connections": {number: node.links.open_connections for number, node in self.nodes.items()},
+            "connections": {number: node.connections.open_connections for number, node in self.nodes.items()},
             "links": {
                 number: {str(topic): node.partners_of(f"t{topic}") for topic in self.workload.nodes[number]}
                 for number, node in self.nodes.items()

@@ -116,12 +116,24 @@ def test_what_was_kept_can_be_read_after_a_restart(tmp_path: Path) -> None:
         (["subscribe", "news", "--node", "bad.json"], ["bad.json: is no control file"]),
         (["subscribe", "news", "--node", "gone.json", "--since", "soon"], ["--since soon: give 90s"]),
         (
-            ["node", "--listen", "here", "--join", "h:0", "--set", "peers=1", "--set", "x=1", "--system", "pigeons"],
+            [
+                "node",
+                "--listen",
+                "here",
+                "--join",
+                "h:0",
+                "--set",
+                "most_connections=1",
+                "--set",
+                "x=1",
+                "--system",
+                "pigeons",
+            ],
             [
                 "'here' is no endpoint",
                 "h:0 is no endpoint to join",
-                "peers=1: needs at least 2",
-                "a node has no parameter x; it has frame_bytes, peers",
+                "most_connections=1: needs at least 2",
+                "a node has no parameter x; it has frame_bytes, most_connections",
             ],
         ),
         (
@@ -133,8 +145,8 @@ def test_what_was_kept_can_be_read_after_a_restart(tmp_path: Path) -> None:
         (["cluster", "--kill", "half@2"], ["--kill half@2: write SHARE@SECOND"]),
         (["cluster", "--kill", "0.5@2", "--restart-after", "1"], ["--restart-after: needs --kill, and --data"]),
         (
-            ["cluster", "--set", "table_size=x", "--set", "peers=0"],
-            ["--set table_size=x: needs a whole number", "--set peers=0: needs at least 2"],
+            ["cluster", "--set", "table_size=x", "--set", "most_connections=0"],
+            ["--set table_size=x: needs a whole number", "--set most_connections=0: needs at least 2"],
         ),
     ],
 )
@@ -159,14 +171,14 @@ def test_flags_win_over_the_file_and_both_over_defaults(tmp_path: Path) -> None:
     file = tmp_path / "node.toml"
     file.write_text(
         'listen = "127.0.0.1:1"\nsubscribe = ["a"]\nnetwork = "n"\n'
-        "[settings]\npeers = 9\nidle_s = 3\n[parameters]\ntable_size = 20\n[retention]\nage_s = 60\n"
+        "[settings]\nmost_connections = 9\nidle_s = 3\n[parameters]\ntable_size = 20\n[retention]\nage_s = 60\n"
     )
-    options = read_options(file, {"listen": "127.0.0.1:2", "join": None}, ["peers=8", "total_bytes=5"])
+    options = read_options(file, {"listen": "127.0.0.1:2", "join": None}, ["most_connections=8", "total_bytes=5"])
     assert options == NodeOptions(
         listen="127.0.0.1:2",
         subscribe=["a"],
         network="n",
-        settings={"peers": 8, "idle_s": 3.0},
+        settings={"most_connections": 8, "idle_s": 3.0},
         parameters={"table_size": 20},
         retention={"age_s": 60.0, "total_bytes": 5},
     )
@@ -174,12 +186,14 @@ def test_flags_win_over_the_file_and_both_over_defaults(tmp_path: Path) -> None:
 
 def test_every_mistake_of_a_file_is_told(tmp_path: Path) -> None:
     file = tmp_path / "node.toml"
-    file.write_text('system = "vitis"\n[settings]\npeers = "many"\nfriends = 2\n[parameters]\ntable_size = 1\n')
+    file.write_text(
+        'system = "vitis"\n[settings]\nmost_connections = "many"\nfriends = 2\n[parameters]\ntable_size = 1\n'
+    )
     with pytest.raises(UsageError) as raised:
         read_options(file, {"log_level": "loud"}, ["frame_bytes=x", "plain"])
     for part in (
-        f"{file}: peers='many': needs a whole number",
-        f"{file}: [settings] has no parameter friends; it has frame_bytes, peers",
+        f"{file}: most_connections='many': needs a whole number",
+        f"{file}: [settings] has no parameter friends; it has frame_bytes, most_connections",
         f"{file}: table_size=1: needs at least 4",
         "log_level='loud'",
         "--set frame_bytes=x: needs a whole number",

@@ -12,8 +12,8 @@ from grapevine.model.errors import PeerError, UsageError
 from grapevine.model.identity import PeerId
 from grapevine.net import contacts as module
 from grapevine.net.contacts import Contact, Contacts, parse_endpoint, parse_endpoints
+from grapevine.net.data_folder import CONTACTS_FILE, DataFolder
 from grapevine.net.event_file import Retention
-from grapevine.net.home import CONTACTS_FILE, Home
 from grapevine.net.identity import Identity
 
 
@@ -112,7 +112,7 @@ def test_the_contacts_used_last_are_kept_and_no_more(tmp_path: Path) -> None:
 
 
 async def _lives_of(folder: Path) -> None:
-    async with Home.open(folder, Retention(), synced=False) as home:
+    async with DataFolder.open(folder, Retention(), synced=False) as home:
         contact = Identity.open(folder / "other").contact("10.0.0.1", 7000, 5)
         forged = msgspec.structs.replace(contact, host="10.0.0.66")
         (folder / CONTACTS_FILE).write_bytes(msgspec.msgpack.encode([contact, forged]))

@@ -128,7 +128,7 @@ def test_metrics_are_what_prometheus_reads(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with served(tmp_path) as (node, _), client(tmp_path) as session:
             await node.publish("a", b"1")
-            node.links.conduct.counts['odd "reason"\n'] += 2
+            node.connections.conduct.counts['odd "reason"\n'] += 2
             async with session.get("/metrics") as answer:
                 assert answer.content_type == "text/plain"
                 text = await answer.text()

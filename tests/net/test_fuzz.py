@@ -1,6 +1,6 @@
 """A node that is sent anything: nothing gets past it but what its rules allow, and it still delivers afterwards.
 
-Frames go through the same code as those from sockets (`Connection.data_received`), with a transport that leads nowhere.
+Frames go through the same code as those from sockets (`Connection.on_data`), with a channel that leads nowhere.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import pytest
 
 from grapevine.model.identity import PeerId
 from grapevine.net import wire
-from grapevine.net.connection import Connection
+from grapevine.net.connection import Connection, State
 from grapevine.net.identity import Identity
 from grapevine.net.messages import Farewell, Hello
 from grapevine.net.node import Node
+from grapevine.net.transport import Channel
 from tests.net.hostile import envelope
 from tests.net.nodes import ROUNDS, during, opening
 
@@ -28,26 +29,22 @@ _NUMBERS = [0, 1, 2, 3, 500, -1, 2**31, 2**62, 2**63 - 1, 2**63, 2**64 - 1, -(2*
 _FLOATS = [0.0, 1.0, -1.0, 1e308, float("inf"), float("nan"), 1e-308]
 
 
-class Nowhere(asyncio.Transport):
+class Nowhere(Channel):
     """Takes what is written to it, until somebody closes it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.closed = False
+    unsent = 0
+    is_closing = False
 
-    def write(self, data: Any) -> None:
-        assert not self.closed
+    def __init__(self, peer: PeerId) -> None:
+        self.peer = peer
 
-    def is_closing(self) -> bool:
-        return self.closed
+    def write(self, data: bytes) -> None:
+        assert not self.is_closing
 
     def close(self) -> None:
-        self.closed = True
+        self.is_closing = True
 
     abort = close
-
-    def get_write_buffer_size(self) -> int:
-        return 0
 
     def pause_reading(self) -> None:
         return
@@ -60,8 +57,8 @@ class Fuzzer:
 
     def __init__(self, node: Node, topic: str, identity: Identity, seed: int) -> None:
         self.node, self.random, self.identity = node, Random(seed), identity
-        self.topic = node._system.topic(topic)
-        self.kinds = [kind for kind in get_args(node._system.messages) if kind is not Farewell]
+        self.topic = node.parts.system.topic(topic)
+        self.kinds = [kind for kind in get_args(node.parts.system.messages) if kind is not Farewell]
         self.hints = {kind: get_type_hints(kind) for kind in self.kinds}
         self.numbers = [*_NUMBERS, self.topic, self.topic, node.id.address, identity.id.address]
         self.bytes = [b"", b"x", identity.id.full, node.id.full, bytes(96), bytes(104), bytes(400)]
@@ -71,12 +68,12 @@ class Fuzzer:
     def connection(self) -> Connection:
         """A new peer, that has said hello."""
         self.connections += 1
-        connection = Connection(self.node.links, outgoing=False)
-        connection.id = PeerId.of(b"fuzz %d" % self.connections)
-        connection._transport = Nowhere()
+        all_of_them = self.node.connections
+        connection = all_of_them._new(outgoing=False)
+        connection.on_channel_open(Nowhere(PeerId.of(b"fuzz %d" % self.connections)))
         connection.hello = Hello("", "", 0, self.identity.contact("127.0.0.1", 1, 1))
-        self.node.links._all.add(connection)
-        self.node.links._open[connection.address] = connection
+        connection.state = State.OPEN
+        all_of_them._open[connection.address] = connection
         self.numbers[-1] = connection.address
         return connection
 
@@ -133,15 +130,15 @@ class Fuzzer:
 
     async def run(self, frames: int) -> Counter[str]:
         """Feed so many frames, over as many connections as that takes."""
-        connection, counts = self.connection(), self.node.links.counts
+        connection, counts = self.connection(), self.node.connections.counts
         for number in range(frames):
             if connection.is_closing:
-                connection.connection_lost(None)
+                connection.on_channel_closed()
                 connection = self.connection()
-            connection.data_received(self.frame())
+            connection.on_data(self.frame())
             if number % 50 == 0:
                 await asyncio.sleep(0)
-        connection.connection_lost(None)
+        connection.on_channel_closed()
         return counts
 
 
@@ -157,10 +154,10 @@ async def survives(system: str, frames: int, folder: Path, seed: int) -> None:
         counts = await fuzzer.run(frames)
         assert counts["rejected"] > frames / 100 and counts["banned"] > frames / 1_000
         assert node.stats()["failures"] == {}
-        assert not any(task.done() for task in node._tasks)
-        held = node._ledger.missing(fuzzer.topic, 1e18)
+        assert not any(task.done() for task in node.parts.tasks)
+        held = node.parts.ledger.missing(fuzzer.topic, 1e18)
         assert sum(map(len, held.values())) <= 20 * node.config.gap_limit
-        assert len(node.links.contacts._known) <= node.config.contacts
+        assert len(node.connections.contacts._known) <= node.config.contacts
         events.close()
         other = await stack.enter_async_context(opening(node, system=system, parameters=parameters))
         received = await stack.enter_async_context(other.subscribe(topic))
@@ -188,6 +185,6 @@ def test_the_fuzzer_reaches_every_kind_of_message(tmp_path: Path) -> None:
         async with opening(rate_messages=10**9) as node:
             fuzzer = Fuzzer(node, "x", Identity.open(tmp_path), seed=1)
             await fuzzer.run(3_000)
-            assert set(node.links.received) == {kind.__name__ for kind in fuzzer.kinds}
+            assert set(node.connections.traffic.received) == {kind.__name__ for kind in fuzzer.kinds}
 
     during(scenario())

@@ -264,7 +264,7 @@ def test_policies_and_sizes_that_make_no_sense_are_refused() -> None:
 
 
 def test_an_event_is_put_by_the_number_of_its_arrival() -> None:
-    event = StoredEvent(ALICE, TOPIC, 1, 0, stamped(0, b""), b"", number=3)
+    event = StoredEvent(ALICE, TOPIC, 1, 0, stamped(0, b""), b"", arrival=3)
 
     async def scenario(world: World) -> None:
         async with world.inbox() as inbox:

@@ -108,7 +108,7 @@ def test_digests_are_equal_if_and_only_if_the_holdings_are(
     one: list[tuple[str, int]], other: list[tuple[str, int]]
 ) -> None:
     (first, _), (second, _) = played(one), played(other)
-    assert (first.digest(TOPIC) == second.digest(TOPIC)) == (first.held(TOPIC) == second.held(TOPIC))
+    assert (first.digest(TOPIC) == second.digest(TOPIC)) == (first.possessed(TOPIC) == second.possessed(TOPIC))
 
 
 @given(STEPS)
@@ -159,7 +159,7 @@ def test_streams_topics_and_publishers_do_not_mix() -> None:
     ledger.open(8, (), 0.0)
     assert ledger.note(TOPIC, ALICE, 2, 0.0) and ledger.note(TOPIC, BOB, 1, 0.0) and ledger.note(8, ALICE, 1, 0.0)
     assert ledger.missing(TOPIC, 1.0) == {ALICE: [1]} and ledger.missing(8, 1.0) == {}
-    assert sorted(ledger.held(TOPIC)) == [(TOPIC, ALICE, 2, ((1, 1),)), (TOPIC, BOB, 1, ())]
+    assert sorted(ledger.possessed(TOPIC)) == [(TOPIC, ALICE, 2, ((1, 1),)), (TOPIC, BOB, 1, ())]
     ledger.close(TOPIC)
     assert TOPIC not in ledger and ledger.topics() == [8] and not ledger.has(TOPIC, ALICE, 2)
 

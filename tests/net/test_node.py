@@ -88,7 +88,7 @@ def test_an_event_that_was_held_goes_when_a_neighbour_comes() -> None:
         async def scenario() -> None:
             async with opening(bootstrap=[nobody]) as lonely:
                 publishing = asyncio.create_task(lonely.publish("x", b"held", timeout=20))
-                await eventually(lambda: lonely.stats()["held"] == 1)
+                await eventually(lambda: lonely.stats()["unsent"] == 1)
                 async with opening(lonely) as other, other.subscribe("x") as events:
                     assert (await asyncio.wait_for(publishing, 20)).payload == b"held"
                     assert await payloads(events, 1) == [b"held"]
@@ -105,7 +105,7 @@ def test_a_node_that_closes_tells_who_waits_for_a_path() -> None:
         async def scenario() -> None:
             async with opening(bootstrap=[nobody]) as lonely:
                 publishing = asyncio.create_task(lonely.publish("x", b"held", timeout=20))
-                await eventually(lambda: lonely.stats()["held"] == 1)
+                await eventually(lambda: lonely.stats()["unsent"] == 1)
             with pytest.raises(NoPath, match="closed"):
                 await publishing
             with pytest.raises(UsageError, match="closed"):
@@ -199,9 +199,9 @@ def test_two_nodes_cannot_share_a_folder_and_one_after_the_other_is_the_same_pee
         ({"parameters": {"table_size": "x"}}, "table_size='x': needs a whole number"),
         ({"parameters": {"table_size": True}}, "table_size=True: needs a whole number"),
         ({"parameters": {"round_s": float("nan")}}, "round_s=nan: needs a finite number"),
-        ({"pears": 3}, r"a node has no parameter pears; it has frame_bytes, peers, .*; did you mean peers\?"),
+        ({"pears": 3}, r"a node has no parameter pears; it has frame_bytes, most_connections, .*"),
         ({"idle_s": "soon"}, "idle_s='soon': needs a number"),
-        ({"peers": 0}, "peers"),
+        ({"most_connections": 0}, "most_connections"),
         ({"announce": "example.org"}, "IP address"),
         ({"listen": "0.0.0.0:0"}, "announce"),
     ],
@@ -325,7 +325,7 @@ def test_a_bug_in_what_a_peer_tells_does_not_stop_what_a_node_does_by_itself(
                 await asyncio.sleep(1.2 if method == "roles" else 0.5)
             await a.publish("x", b"still there")
             assert await payloads(events, 1) == [b"still there"]
-            assert not any(task.done() for task in a._tasks + b._tasks)
+            assert not any(task.done() for task in a.parts.tasks + b.parts.tasks)
 
     during(scenario())
 

@@ -102,7 +102,7 @@ def test_who_subscribes_now_gets_nothing_old() -> None:
 
     async def scenario() -> None:
         async with opening() as a, a.subscribe("x"), AsyncExitStack() as stack:
-            old = Identity.open(a._home.folder / "other")
+            old = Identity.open(a.parts.folder.path / "other")
             client = await stack.enter_async_context(Client.dial(a.endpoint, old._folder))
             await client.enter()
             for number in range(1, 41):
@@ -114,7 +114,9 @@ def test_who_subscribes_now_gets_nothing_old() -> None:
             client.send(Notify(TOPIC, 41, old.id.address, envelope(old, TOPIC, 41, b"new")))
             assert await payloads(events, 1) == [b"new"]
             await eventually(
-                lambda: b._ledger.is_complete(TOPIC) and b._ledger.digest(TOPIC) == a._ledger.digest(TOPIC)
+                lambda: (
+                    b.parts.ledger.is_complete(TOPIC) and b.parts.ledger.digest(TOPIC) == a.parts.ledger.digest(TOPIC)
+                )
             )
             assert await silence(events, 0.2) and b.stats()["given_up"] == 0
 
@@ -159,7 +161,7 @@ def test_a_forged_event_is_counted_and_not_delivered(tmp_path: Path, which: int)
 def test_who_goes_on_forging_is_banned() -> None:
     async def scenario() -> None:
         async with opening() as a, a.subscribe("x") as events:
-            folder = a._home.folder / "mallory"
+            folder = a.parts.folder.path / "mallory"
             async with Client.dial(a.endpoint, folder) as mallory:
                 await mallory.enter()
                 mallory.send(*forged(mallory.identity, Identity.open(folder / "alice")))
@@ -208,7 +210,7 @@ def test_nobody_ages_the_stream_of_another_by_claiming_what_it_holds(tmp_path: P
             mallory.send(Kept(TOPIC, alice.id.full, ()))
             mallory.send(event)
             assert await payloads(events, 1) == [b"right"]
-            assert a._ledger.is_complete(TOPIC) and len(a._ledger.held(TOPIC)) == 1
+            assert a.parts.ledger.is_complete(TOPIC) and len(a.parts.ledger.possessed(TOPIC)) == 1
 
     during(scenario())
 
@@ -227,7 +229,7 @@ def test_answers_that_nobody_asked_for_change_nothing(tmp_path: Path) -> None:
             mallory.send(*[Kept(TOPIC, alice.id.full, ())] * 20, Kept(TOPIC + 1, b"", ((1, b""),)))
             mallory.send(Digest(((TOPIC, 0), (TOPIC + 1, 0))))
             await mallory.hear(lambda message: isinstance(message, Holdings))
-            assert a._ledger.missing(TOPIC, 1e18) == {alice.id.full: [1, 2]} and a.stats()["given_up"] == 0
+            assert a.parts.ledger.missing(TOPIC, 1e18) == {alice.id.full: [1, 2]} and a.stats()["given_up"] == 0
 
     during(scenario())
 
@@ -263,11 +265,13 @@ def test_what_a_validator_refuses_is_neither_delivered_nor_kept_nor_passed_on(tm
             await asyncio.gather(a.ready("x"), b.ready("x"))
             await publish(a, [b"good", b"damn", b"day"])
             assert sorted(await payloads(events, 2)) == [b"day", b"good"]
-            await eventually(lambda: b._ledger.digest(TOPIC) == a._ledger.digest(TOPIC))
+            await eventually(lambda: b.parts.ledger.digest(TOPIC) == a.parts.ledger.digest(TOPIC))
             refused = b.stats()["rejected"]["refused"]
             await asyncio.sleep(1.5)  # several comparisons
             assert b.stats()["rejected"] == {"refused": refused} and refused <= 2
-            assert await b._store.find(a.id, TOPIC, [1, 2, 3]) != [] and not await b._store.find(a.id, TOPIC, [2])
+            assert await b.parts.store.find(a.id, TOPIC, [1, 2, 3]) != [] and not await b.parts.store.find(
+                a.id, TOPIC, [2]
+            )
 
     during(scenario())
 
@@ -280,7 +284,7 @@ def test_refused_events_that_were_missed_do_not_ban_who_kept_them() -> None:
                 b.validate("x", lambda event: event.payload == b"good")
                 async with b.subscribe("x", since=0) as events:
                     assert await payloads(events, 1) == [b"good"]
-                    await eventually(lambda: b._ledger.is_complete(TOPIC))
+                    await eventually(lambda: b.parts.ledger.is_complete(TOPIC))
                     assert b.stats()["rejected"] == {"refused": 40} and not b.stats()["counts"].get("banned")
 
     during(scenario())
@@ -323,8 +327,8 @@ def test_what_retention_has_removed_is_not_asked_for_and_does_not_come_back(tmp_
                 await publish(a, news(1, 5))
                 await eventually(lambda: b.delivered == 5)
                 await asyncio.sleep(0.01)
-                await b._trim()
-                assert not await b._store.find(a.id, TOPIC, range(1, 6))
+                await b.parts.trim()
+                assert not await b.parts.store.find(a.id, TOPIC, range(1, 6))
             async with opening(a, data_dir=tmp_path) as b, b.subscribe("x", since=0) as events:
                 await asyncio.gather(a.ready("x"), b.ready("x"))
                 await publish(a, news(6, 6))

@@ -135,14 +135,14 @@ def test_arrivals_are_read_in_their_order(tmp_path: Path) -> None:
     async def read(store: Store) -> None:
         numbers = await store.append_all([event(n, time_ms=10 * n) for n in (3, 1, 2)])
         await store.append(event(1, topic=HUGE, time_ms=5))
-        assert [(one.number, one.sequence) for one in await store.arrivals(1, 0, 10)] == list(
+        assert [(one.arrival, one.sequence) for one in await store.arrivals(1, 0, 10)] == list(
             zip(numbers, (3, 1, 2), strict=True)
         )
         assert [one.sequence for one in await store.arrivals(1, numbers[0], 1)] == [1]
         assert await store.last_arrival(1) == numbers[2] and await store.last_arrival(77) == 0
         assert await store.last_arrival(1, before_ms=15) == numbers[1]
-        assert await store.held(1, 100) == [(event(1).publisher, 3, 0, [])]
-        assert await store.held(HUGE, 100) == [(event(1).publisher, 1, 0, [])]
+        assert await store.possessed(1, 100) == [(event(1).publisher, 3, 0, [])]
+        assert await store.possessed(HUGE, 100) == [(event(1).publisher, 1, 0, [])]
 
     in_store(tmp_path, read)
 

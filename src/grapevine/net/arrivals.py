@@ -10,20 +10,21 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from grapevine.model.errors import PeerError
 from grapevine.net.conduct import FORGED, REFUSED
 from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
+from grapevine.net.connections import Connections
 from grapevine.net.envelope import TIME_BYTES, Event, Seals, opened, published_ms
 from grapevine.net.event_file import StoredEvent
 from grapevine.net.ledger import Ledger
-from grapevine.net.links import Links
-from grapevine.net.recovery import CLOCKS_DIFFER_MS, Holder
+from grapevine.net.recovery import CLOCKS_DIFFER_MS
 from grapevine.net.store import Store, StoreError
+from grapevine.net.topics import Topics
 from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import Address
 
@@ -33,52 +34,54 @@ _log = logging.getLogger(__name__)
 Validator = Callable[[Event], bool]
 
 
-class Deliver(Protocol):
-    """What is told of an event that the disk has."""
-
-    def __call__(self, event: StoredEvent, sender: Address, *, pulled: bool) -> None:
-        """Once for every event."""
-
-
 @dataclass(slots=True)
 class _Arrival:
+    """An event that was checked and noted in the ledger, and waits for the disk."""
+
     event: StoredEvent
     sender: Address
     pulled: bool
 
 
 class Arrivals:
-    """Events on their way to the disk."""
+    """Events on their way to the disk. Two ways in: `check` and `accept` for pushed ones, `take_kept` for recovered."""
 
     def __init__(
         self,
         config: NodeConfig,
         system: LiveSystem,
-        links: Links,
+        connections: Connections,
         ledger: Ledger,
         store: Store,
-        holder: Holder,
-        names: Mapping[int, str],  # of topics that the application wants
-        deliver: Deliver,
+        topics: Topics,
     ) -> None:
+        self.me = connections.identity.id
         self.rejected: Counter[str] = Counter()  # by reason
         self.validators: dict[int, list[Validator]] = {}
-        self._config, self._system, self._links, self._ledger = config, system, links, ledger
-        self._store, self._holder, self._names, self._deliver = store, holder, names, deliver
+        self._config, self._system, self._connections = config, system, connections
+        self._ledger, self._store, self._topics = ledger, store, topics
         self._seals = Seals()
         self._waiting: deque[_Arrival] = deque()
         self._news = asyncio.Event()
-        self._writing = False
+        self._written = asyncio.Event()  # nothing waits, and nothing is being written
+        self._written.set()
 
     @property
-    def are_kept(self) -> bool:
-        """Whether everything that came is on the disk."""
-        return not self._waiting and not self._writing
+    def waiting(self) -> bool:
+        """Whether something that came is not on the disk yet."""
+        return not self._written.is_set()
+
+    async def all_kept(self) -> None:
+        """Wait until everything that came is on the disk, or was given up because the disk refused it."""
+        await self._written.wait()
 
     # Checks
 
     def check(self, connection: Connection, message: Any) -> StoredEvent | None:
-        """The event that a message carries; None if it carries none that may be passed on."""
+        """The event that a pushed message carries; None if it may not be passed on.
+
+        A message whose event is forged, or which names another publisher than the seal does, is blamed on its sender.
+        """
         event = self._checked(connection, message.topic, message.sequence, message.payload, pulled=False)
         if event is not None and getattr(message, "publisher", event.publisher.address) != event.publisher.address:
             error = PeerError(f"event {event.sequence} of topic {event.topic} is of another than it says")
@@ -87,11 +90,11 @@ class Arrivals:
         return event
 
     def take_kept(self, connection: Connection, topic: int, sequence: int, envelope: bytes) -> bool:
-        """An event that was missed, and asked for; False if it is not new."""
+        """Take an event that was asked for because it was missed; False if it is not new, or older than is wanted."""
         event = self._checked(connection, topic, sequence, envelope, pulled=True)
         if event is None:
             return False
-        if topic in self._ledger and published_ms(event) < self._holder.since_ms(topic) - CLOCKS_DIFFER_MS:
+        if topic in self._ledger and published_ms(event) < self._topics.since_ms(topic) - CLOCKS_DIFFER_MS:
             self._ledger.nothing_below(topic, event.publisher.full, sequence, lost=False)
             return False
         return self.accept(event, connection.address, pulled=True)
@@ -104,7 +107,7 @@ class Arrivals:
             event = self._seals.check(topic, sequence, envelope, time.time_ns() // 1_000_000)
             if len(event.payload) > most + TIME_BYTES:
                 raise PeerError(f"an event of {len(event.payload):,} bytes came; {most:,} are allowed")
-            if topic in self._names and not self._system.may_publish(topic, event.publisher):
+            if self._topics.is_wanted(topic) and not self._system.may_publish(topic, event.publisher):
                 raise PeerError(f"an event of topic {topic} came that {event.publisher} may not publish")
         except PeerError as error:
             self._blame(connection, "forged", FORGED, error)
@@ -117,7 +120,7 @@ class Arrivals:
 
     def _passes(self, validator: Validator, event: StoredEvent) -> bool:
         try:
-            return validator(opened(self._names.get(event.topic, ""), event))
+            return validator(opened(self._topics.name_of(event.topic), event))
         except Exception:
             _log.exception("a validator failed; the event is refused")
             return False
@@ -125,7 +128,7 @@ class Arrivals:
     def _refuse(self, connection: Connection, event: StoredEvent, *, pulled: bool) -> None:
         """A validator does not want it. It is seen, or it would be asked for again. Who was asked is innocent."""
         if event.topic in self._ledger:
-            self._ledger.note(event.topic, event.publisher.full, event.sequence, self._links.loop.time())
+            self._ledger.note(event.topic, event.publisher.full, event.sequence, self._connections.loop.time())
         if pulled:
             self.rejected["refused"] += 1
         else:
@@ -133,17 +136,15 @@ class Arrivals:
 
     def _blame(self, connection: Connection, what: str, points: int, error: PeerError) -> None:
         self.rejected[what] += 1
-        self._links.blame(connection, what, points, error)
+        self._connections.blame(connection, what, points, error)
 
     # The disk
 
     def accept(self, event: StoredEvent, sender: Address, *, pulled: bool) -> bool:
         """Keep an event of a topic that is wanted or carried; False if it is known, or of another topic."""
-        topic, now = event.topic, self._links.loop.time()
-        if topic not in self._ledger:
-            if not self._holder.partners(topic):
-                return False
-            self._ledger.open(topic, (), now)
+        topic, now = event.topic, self._connections.loop.time()
+        if not self._topics.is_carried(topic):
+            return False
         if not self._ledger.has_room(topic, event.publisher.full, self._config.publishers):
             self.rejected["too many publishers"] += 1
             return False
@@ -153,6 +154,7 @@ class Arrivals:
         if not self._ledger.note(topic, event.publisher.full, event.sequence, now):
             return False
         self._waiting.append(_Arrival(event, sender, pulled))
+        self._written.clear()
         self._news.set()
         return True
 
@@ -163,17 +165,24 @@ class Arrivals:
             self._news.clear()
             batch = list(self._waiting)
             self._waiting.clear()
-            self._writing = True
             try:
-                numbers = await self._store.append_all([arrival.event for arrival in batch])
-                for arrival, number in zip(batch, numbers, strict=True):
-                    if number:
-                        self._deliver(replace(arrival.event, number=number), arrival.sender, pulled=arrival.pulled)
+                await self._keep(batch)
             except Exception as error:  # a StoreError, mostly; whatever it is, others will come
                 _log.error("events were not kept: %s", error, exc_info=not isinstance(error, StoreError))
-                for arrival in batch:
-                    event = arrival.event
-                    self._ledger.lose(event.topic, event.publisher.full, event.sequence, self._links.loop.time())
-                self.rejected["not kept"] += len(batch)
+                self._lose(batch)
             finally:
-                self._writing = False
+                if not self._waiting:
+                    self._written.set()
+
+    async def _keep(self, batch: list[_Arrival]) -> None:
+        numbers = await self._store.append_all([arrival.event for arrival in batch])
+        for came, number in zip(batch, numbers, strict=True):
+            if number:  # otherwise the store had it already
+                self._topics.deliver(replace(came.event, arrival=number), came.sender, pulled=came.pulled)
+
+    def _lose(self, batch: list[_Arrival]) -> None:
+        """The disk did not take them: they are missing again, and asked for later."""
+        for came in batch:
+            event = came.event
+            self._ledger.lose(event.topic, event.publisher.full, event.sequence, self._connections.loop.time())
+        self.rejected["not kept"] += len(batch)

@@ -13,7 +13,9 @@ class NodeConfig(Config):
     """How much a node gives to others, and how long it waits for them."""
 
     frame_bytes: int = parameter(FRAME_LIMIT, "bytes of the longest frame", source="ours: no event is a file", low=1024)
-    peers: int = parameter(256, "connections at a time", source="ours: several times any table and its reverse", low=2)
+    most_connections: int = parameter(
+        256, "connections at a time", source="ours: several times any table and its reverse", low=2
+    )
     queue_bytes: int = parameter(4 << 20, "bytes that may wait for one peer to read them", source="ours", low=65_536)
     slow_s: float = parameter(10.0, "seconds after which a peer that does not read is dropped", source="ours", low=0.1)
     rate_bytes: int = parameter(

@@ -1,185 +1,262 @@
-"""One connection: frames in and out over TLS, with all the bounds that a stranger meets."""
+"""One connection: messages both ways over a channel, with all the bounds that a stranger meets.
+
+A connection is what a channel (`transport`) becomes when two nodes talk over it. Its life:
+
+    CONNECTING ──channel open──▶ GREETING ──hello accepted──▶ OPEN ──▶ CLOSED
+         └──────refused, or nobody there──────┴──refused, or late──────────▲
+
+- CONNECTING: there is no channel yet. Nothing can be sent.
+- GREETING: the other end has proven its id and was admitted; our hello is on its way and theirs is awaited, for
+  `dial_s` seconds.
+- OPEN: both hellos were heard. Messages go up to the overseer, in the order in which they came.
+- CLOSED: the channel has ended, for whatever reason. A connection is never opened twice.
+
+Three rules hold at every moment:
+
+1. *Nobody is heard before its hello.* In GREETING only Hello and Farewell are taken; anything else, and a second Hello,
+   is garbage, and costs a ban. So everything above sees only peers of this network, with a proven id.
+2. *Nobody makes this node hold much.* A frame is bounded by the decoder, bytes and messages per second by token buckets
+   (who sends more is read more slowly, never dropped), what waits to be read by the other end by `queue_bytes`: beyond
+   that messages are dropped, and after `slow_s` the peer is.
+3. *Whatever happens, `opened` is settled once and `on_closed` is called once,* so that nobody who dials waits for ever,
+   and no place is taken by a connection that is over.
+
+A connection decides nothing about others: it asks and tells its `Overseer`, which has all of them.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import ssl
-from typing import TYPE_CHECKING, Any
+from enum import Enum
+from typing import Any, Protocol
 
 from grapevine.model.errors import PeerError
 from grapevine.model.identity import PeerId
 from grapevine.net import wire
 from grapevine.net.conduct import GARBAGE, SLOW, TokenBucket
-from grapevine.net.identity import id_of
+from grapevine.net.config import NodeConfig
 from grapevine.net.messages import Farewell, Hello, Introduce
+from grapevine.net.traffic import Traffic
+from grapevine.net.transport import Channel, ChannelUser
 from grapevine.systems.contracts.peer import Address, Message
 
-if TYPE_CHECKING:
-    from grapevine.net.links import Links
-
-_TOLD = 4_096  # contacts that a connection remembers having told
+_MOST_INTRODUCED = 4_096  # contacts that a connection remembers having sent
 
 
-class Connection(asyncio.Protocol):
-    """From the end of the TLS handshake to the end of the connection. `Links` has all of them."""
+class State(Enum):
+    """Where a connection is in its life; the module says what each means."""
 
-    def __init__(self, links: Links, *, outgoing: bool, expected: PeerId | None = None) -> None:
-        self.links, self.outgoing, self._expected = links, outgoing, expected
-        self.id: PeerId | None = None  # known from the handshake on
-        self.hello: Hello | None = None  # theirs: from then on the connection is open
-        self.opened: asyncio.Future[PeerId] = links.loop.create_future()
+    CONNECTING = "connecting"
+    GREETING = "greeting"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class Overseer(Protocol):
+    """What a connection asks and tells whoever has all connections of a node (`Connections`)."""
+
+    def hello(self) -> Hello:
+        """What this node says first on every connection."""
+
+    def admit(self, connection: Connection, peer: PeerId) -> None:
+        """Called when a channel is open, before anything is said: PeerError if this peer may not connect now."""
+
+    def check_hello(self, connection: Connection, hello: Hello) -> None:
+        """Called with the other end's hello: PeerError if it is of another network, or not by the proven peer."""
+
+    def on_open(self, connection: Connection) -> None:
+        """Both hellos were heard. The overseer may close or fail the connection at once, if it is one too many."""
+
+    def on_message(self, connection: Connection, message: Message) -> None:
+        """A message of an open connection. Everything but Hello and Farewell comes here."""
+
+    def on_refused(self, connection: Connection, error: PeerError) -> None:
+        """It could not become a connection; `error` says why. It closes by itself."""
+
+    def blame(self, connection: Connection, misconduct: str, points: int, error: PeerError) -> None:
+        """The other end broke a rule (`conduct` has the points); the overseer aborts the connection if it bans it."""
+
+    def on_closed(self, connection: Connection) -> None:
+        """It is over. Also called for those that were never open."""
+
+    def count(self, what: str) -> None:
+        """Something that operators want to know of happened: `throttled`, `dropped_slow`."""
+
+
+class Connection(ChannelUser):
+    """One connection to one peer. Made by `Connections`, for a channel that it dials or accepts."""
+
+    def __init__(
+        self, overseer: Overseer, config: NodeConfig, messages: Any, traffic: Traffic, *, outgoing: bool
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._overseer, self._config, self._traffic = overseer, config, traffic
+        self.outgoing = outgoing  # this node dialled
+        self.state = State.CONNECTING
+        self.id: PeerId | None = None  # of the other end; known from GREETING on
+        self.hello: Hello | None = None  # the other end's; known from OPEN on
+        self.opened: asyncio.Future[PeerId] = self._loop.create_future()  # PeerError if it never opens
         self.opened.add_done_callback(_retrieve)
-        self.used = links.loop.time()
-        self.told: dict[Address, int] = {}  # contacts that the other end was told, by the time of the record
-        self.farewell = False  # one of the two has said that it closes
-        self._transport: asyncio.Transport | None = None
-        self._decoder = wire.Decoder(links.messages, links.config.frame_bytes)
-        self._bytes = TokenBucket(links.config.rate_bytes, self.used)
-        self._frames = TokenBucket(links.config.rate_messages, self.used)
+        self.used = self._loop.time()  # when a message last came or went
+        self.has_farewell = False  # one of the two has said that it closes: the end will be no crash
+        self._introduced: dict[Address, int] = {}  # contacts that the other end was sent, by the time of the record
+        self._channel: Channel | None = None
+        self._decoder = wire.Decoder(messages, config.frame_bytes)
+        self._bytes = TokenBucket(config.rate_bytes, self.used)
+        self._frames = TokenBucket(config.rate_messages, self.used)
         self._slow_since: float | None = None
-        self._waiting: asyncio.TimerHandle | None = None
+        self._hello_timer: asyncio.TimerHandle | None = None
 
     @property
     def address(self) -> Address:
-        """Of the other end."""
+        """The other end's, as protocols know it."""
         assert self.id is not None
         return self.id.address
 
-    # What asyncio calls
+    # What the transport calls
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        connection = transport.get_extra_info("ssl_object")
+    def on_channel_open(self, channel: Channel) -> None:
+        self._channel, self.id, self.state = channel, channel.peer, State.GREETING
         try:
-            assert isinstance(connection, ssl.SSLObject)
-            self.id = id_of(connection, self._expected)
-            self.links.admit(self, self.id)
+            self._overseer.admit(self, self.id)
         except PeerError as error:
             self.fail(error)
             return
-        self._waiting = self.links.loop.call_later(self.links.config.dial_s, self._no_hello)
-        self.send(self.links.hello())
+        self._hello_timer = self._loop.call_later(self._config.dial_s, self._no_hello)
+        self.send(self._overseer.hello())
 
-    def data_received(self, data: bytes) -> None:
-        links, now = self.links, self.links.loop.time()
-        links.bytes_in += len(data)
+    def on_channel_refused(self, error: PeerError) -> None:
+        self.fail(error)
+
+    def on_data(self, data: bytes) -> None:
+        now = self._loop.time()
+        self._traffic.bytes_in += len(data)
         try:
             messages = self._decoder.feed(data)
         except PeerError as error:
-            links.blame(self, "garbage", GARBAGE, error)
+            self._overseer.blame(self, "garbage", GARBAGE, error)
             return
-        wait = max(self._bytes.take(len(data), now), self._frames.take(sum(map(_cost, messages)), now))
-        if wait > 0 and self._transport is not None and not self._transport.is_closing():
-            links.counts["throttled"] += 1
-            self._transport.pause_reading()
-            links.loop.call_later(wait, self._resume)
+        wait_s = max(self._bytes.take(len(data), now), self._frames.take(sum(map(_cost, messages)), now))
+        if wait_s > 0 and self._channel is not None and not self.is_closing:
+            self._overseer.count("throttled")
+            self._channel.pause_reading()
+            self._loop.call_later(wait_s, self._resume_reading)
         for message in messages:
             if self.is_closing:  # it was dropped for what came before
                 return
-            self._receive(now, message)
+            self._on_message(now, message)
 
-    def connection_lost(self, error: Exception | None) -> None:
-        self._transport = None
-        if self._waiting is not None:
-            self._waiting.cancel()
+    def on_channel_closed(self) -> None:
+        self.state, self._channel = State.CLOSED, None
+        if self._hello_timer is not None:
+            self._hello_timer.cancel()
         if not self.opened.done():
             self.opened.set_exception(PeerError("the connection closed before it opened"))
-        self.links.lost(self)
+        self._overseer.on_closed(self)
 
-    # What hosts call
+    # What the overseer calls
 
     @property
     def is_closing(self) -> bool:
-        """Whether it is over, or about to be."""
-        return self._transport is None or self._transport.is_closing()
+        """Whether it is over, or about to be, or has not begun: nothing can be sent."""
+        return self._channel is None or self._channel.is_closing
 
     def send(self, message: Message) -> bool:
-        """Write a message, unless too much waits already; who does not read for long is dropped."""
-        transport, links = self._transport, self.links
-        if transport is None or transport.is_closing():
+        """Write a message; False if it was dropped, because the connection is closing or too much is unread.
+
+        Who has not read for `slow_s` is blamed and cut off. UsageError if no frame can hold the message.
+        """
+        channel = self._channel
+        if channel is None or channel.is_closing:
             return False
-        if transport.get_write_buffer_size() > links.config.queue_bytes:
-            now = links.loop.time()
-            links.counts["dropped_slow"] += 1
-            if self._slow_since is None:
-                self._slow_since = now
-            elif now - self._slow_since > links.config.slow_s:
-                links.blame(self, "slow", SLOW, PeerError("it does not read what is sent to it"))
-                self.abort()
+        if channel.unsent > self._config.queue_bytes:
+            self._on_slow()
             return False
         self._slow_since = None
-        frame = wire.encode(message, links.config.frame_bytes)
-        links.bytes_out += len(frame)
-        links.sent[type(message).__name__] += 1
-        transport.write(frame)
+        frame = wire.encode(message, self._config.frame_bytes)
+        self._traffic.bytes_out += len(frame)
+        self._traffic.sent[type(message).__name__] += 1
+        channel.write(frame)
         return True
 
     def close(self, reason: str) -> None:
-        """Say goodbye, and close when everything is written."""
-        if not self.farewell and not self.is_closing:
-            self.farewell = True
+        """Say farewell, and close when everything is written."""
+        if not self.has_farewell and not self.is_closing:
+            self.has_farewell = True
             self.send(Farewell(reason))
-        if self._transport is not None:
-            self._transport.close()
+        if self._channel is not None:
+            self._channel.close()
 
     def abort(self) -> None:
-        """Close at once."""
-        if self._transport is not None:
-            self._transport.abort()
+        """Close at once and without a word: to the other end this is a crash."""
+        if self._channel is not None:
+            self._channel.abort()
 
     def fail(self, error: PeerError) -> None:
-        """It cannot become a connection."""
+        """It cannot become a connection: whoever waits for it is told, then the overseer; then it is cut off."""
         if not self.opened.done():
             self.opened.set_exception(error)
-        self.links.refused(self, error)
+        self._overseer.on_refused(self, error)
         self.abort()
 
-    def buffered(self) -> int:
-        """Bytes that were not taken by the network yet."""
-        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+    @property
+    def unsent(self) -> int:
+        """Bytes that the network, or the other end, has not taken yet."""
+        return self._channel.unsent if self._channel is not None else 0
 
-    def has_told(self, address: Address, time_ms: int) -> bool:
-        """Whether the other end knows this record from us; it does from now on."""
-        if self.told.get(address, -1) >= time_ms:
-            return True
-        self.told[address] = time_ms
-        if len(self.told) > _TOLD:
-            del self.told[next(iter(self.told))]
-        return False
+    def introduce(self, address: Address, time_ms: int) -> bool:
+        """Note that the other end is sent the record of this time; False if it has one as new from us already."""
+        if self._introduced.get(address, -1) >= time_ms:
+            return False
+        self._introduced[address] = time_ms
+        if len(self._introduced) > _MOST_INTRODUCED:
+            del self._introduced[next(iter(self._introduced))]
+        return True
 
-    def _receive(self, now: float, message: Any) -> None:
-        self.links.received[type(message).__name__] += 1
+    def _on_message(self, now: float, message: Any) -> None:
+        self._traffic.received[type(message).__name__] += 1
         if isinstance(message, Farewell):
-            self.farewell = True
+            self.has_farewell = True
         elif isinstance(message, Hello):
             self._on_hello(message)
-        elif self.hello is None:
-            self.links.blame(self, "garbage", GARBAGE, PeerError("it spoke before it said hello"))
+        elif self.state is not State.OPEN:
+            self._overseer.blame(self, "garbage", GARBAGE, PeerError("it spoke before it said hello"))
         else:
             self.used = now
-            self.links.take(self, message)
+            self._overseer.on_message(self, message)
 
     def _on_hello(self, hello: Hello) -> None:
-        if self.hello is not None:
-            self.links.blame(self, "garbage", GARBAGE, PeerError("it said hello twice"))
+        if self.state is State.OPEN:
+            self._overseer.blame(self, "garbage", GARBAGE, PeerError("it said hello twice"))
             return
         try:
-            self.links.check_hello(self, hello)
+            self._overseer.check_hello(self, hello)
         except PeerError as error:
             self.fail(error)
             return
-        self.hello = hello
-        if self._waiting is not None:
-            self._waiting.cancel()
-        self.links.open(self)
+        self.hello, self.state = hello, State.OPEN
+        if self._hello_timer is not None:
+            self._hello_timer.cancel()
+        self._overseer.on_open(self)
+        if not self.opened.done():
+            assert self.id is not None
+            self.opened.set_result(self.id)
+
+    def _on_slow(self) -> None:
+        now = self._loop.time()
+        self._overseer.count("dropped_slow")
+        if self._slow_since is None:
+            self._slow_since = now
+        elif now - self._slow_since > self._config.slow_s:
+            self._overseer.blame(self, "slow", SLOW, PeerError("it does not read what is sent to it"))
+            self.abort()
 
     def _no_hello(self) -> None:
         self.fail(PeerError("it did not say hello in time"))
 
-    def _resume(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
+    def _resume_reading(self) -> None:
+        if self._channel is not None and not self._channel.is_closing:
+            self._channel.resume_reading()
 
 
 def _cost(message: Any) -> int:

@@ -57,7 +57,7 @@ class StoredEvent:
     time_ms: int
     payload: bytes
     signature: bytes
-    number: int = field(default=0, compare=False)  # of its arrival, once it is kept
+    arrival: int = field(default=0, compare=False)  # its number in the order of arrival here; 0 until it is kept
 
     def __post_init__(self) -> None:
         if not (0 <= self.topic < 2**64 and 1 <= self.sequence <= LAST_SEQUENCE and abs(self.time_ms) < 2**63):
@@ -181,7 +181,7 @@ class EventFile:
         sequence = self.next_sequence(publisher, topic)
         event = StoredEvent(publisher, topic, sequence, time_ms, payload, sign(sequence))
         stream, last, _ = self._stream(publisher, topic)
-        return replace(event, number=self._insert(stream, last, event))
+        return replace(event, arrival=self._insert(stream, last, event))
 
     def _insert(self, stream: int, last: int, event: StoredEvent) -> int:
         topic = _signed(event.topic)
@@ -325,7 +325,7 @@ class EventFile:
         (number,) = self._sql.execute(query, (_signed(topic), *values)).fetchone()
         return int(number)
 
-    def held(self, topic: int, window: int) -> list[tuple[PeerId, int, int, list[int]]]:
+    def possessed(self, topic: int, window: int) -> list[tuple[PeerId, int, int, list[int]]]:
         """Streams of a topic: publisher, last, floor, and what is missing among the last `window`."""
         rows = self._sql.execute("SELECT publisher, last, floor FROM streams WHERE topic = ?", (_signed(topic),))
         streams = [(PeerId(publisher), last, floor) for publisher, last, floor in rows.fetchall()]

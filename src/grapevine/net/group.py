@@ -180,12 +180,7 @@ class Group:
             self.tell(Published(order.event, begun))
 
     def _look(self) -> Exchanges:
-        return Exchanges(
-            [
-                (node.id.address, {topic: list(node.partners(topic)) for topic in node.carried()})
-                for node in self.nodes.values()
-            ]
-        )
+        return Exchanges([(node.id.address, node.exchanges()) for node in self.nodes.values()])
 
     async def _report_always(self) -> None:
         while True:

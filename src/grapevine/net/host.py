@@ -10,7 +10,8 @@ from typing import Any
 
 from grapevine.model.errors import PeerError
 from grapevine.net.conduct import EXCESS
-from grapevine.net.links import Links
+from grapevine.net.connections import Connections
+from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import (
     Address,
     Effects,
@@ -28,24 +29,42 @@ _log = logging.getLogger(__name__)
 
 
 class Host:
-    """One session of a peer. `Deliver` is not needed here: a node delivers what its store has taken (`Node`)."""
+    """One session of a peer: from `start` to `stop`. Before and after, nothing reaches the peer.
 
-    def __init__(self, peer: Peer, links: Links) -> None:
-        self.peer, self._links = peer, links
+    `Deliver` is not needed here: a node delivers what its store has taken (`arrivals`).
+    """
+
+    peer: Peer
+
+    def __init__(self, system: LiveSystem, connections: Connections) -> None:
         self.failures: Counter[str] = Counter()  # mistakes of ours that a message or a timer brought to light
-        self.finished = asyncio.Event()
+        self.finished = asyncio.Event()  # the peer has left in good order
+        self.is_running = False
+        self._system, self._connections = system, connections
         self._loop = asyncio.get_running_loop()
         self._timers: set[asyncio.TimerHandle] = set()
-        self._stopped = False
 
     @property
     def now(self) -> float:
-        """The clock of peers: it never goes back."""
+        """The clock of peers: seconds, and it never goes back."""
         return self._loop.time()
 
+    def start(self, topics: Collection[int], session: int) -> None:
+        """Make the peer, with these subscriptions and those who are connected as its first contacts."""
+        self.peer = self._system.peer(topics, self._connections.connected, session)
+        self.is_running = True
+        self.call(self.peer.start)
+
+    def stop(self) -> None:
+        """Nothing happens any more."""
+        self.is_running = False
+        for handle in self._timers:
+            handle.cancel()
+        self._timers.clear()
+
     def call(self, action: Callable[[float], Effects]) -> bool:
-        """Let the peer act, and do what it wants; False if it failed."""
-        if self._stopped:
+        """Let the peer act, and do what it wants; False if it failed, or there is none."""
+        if not self.is_running:
             return False
         try:
             effects = action(self.now)
@@ -56,56 +75,74 @@ class Host:
         self._do(effects)
         return True
 
+    # What the node tells the peer
+
+    def subscribe(self, topic_id: int) -> None:
+        """The application wants the topic from now on."""
+        self.call(lambda now: self.peer.subscribe(now, topic_id))
+
+    def unsubscribe(self, topic_id: int) -> None:
+        """Nobody on this node wants the topic, or publishes in it, any more."""
+        self.call(lambda now: self.peer.unsubscribe(now, topic_id))
+
+    def join(self, topic_id: int) -> None:
+        """This node publishes in the topic: others are to exchange its events with it."""
+        self.call(lambda now: self._system.join(self.peer, now, topic_id))
+
+    def publish(self, topic_id: int, envelope: bytes, sequence: int) -> bool:
+        """Hand an event to the overlay; False if the peer failed."""
+        return self.call(lambda now: self.peer.publish(now, topic_id, envelope, sequence))
+
+    def meet(self, node: Address) -> None:
+        """Somebody of the network was found, or is remembered."""
+        self.call(lambda now: self.peer.meet(now, node))
+
     def on_message(self, sender: Address, message: Message) -> None:
         """A message for the peer came; one that asks too much of it is held against its sender."""
         before = self.peer.excesses
         self.call(lambda now: self.peer.on_message(now, sender, message))
-        connection = self._links.connection(sender)
+        connection = self._connections.connection(sender)
         if self.peer.excesses > before and connection is not None:
             error = PeerError(f"a {type(message).__name__} asks for more than a peer gives anybody")
-            self._links.blame(connection, "excess", EXCESS, error)
+            self._connections.blame(connection, "excess", EXCESS, error)
 
     def on_unreachable(self, node: Address) -> None:
-        """A connection broke, or none could be made."""
-        self._links.pinned.discard(node)
-        self.call(lambda now: self.peer.on_unreachable(now, node))
+        """A connection broke, or none could be made: whoever is there is no link any more."""
+        if self.is_running:
+            self._connections.pinned.discard(node)
+            self.call(lambda now: self.peer.on_unreachable(now, node))
 
-    def partners(self, topic: int) -> Collection[Address]:
+    # What the node asks the peer
+
+    def partners(self, topic_id: int) -> Collection[Address]:
         """With whom the peer exchanges events of a topic."""
-        return self.peer.partners(self.now, topic)
+        return self.peer.partners(self.now, topic_id)
 
     def carried(self) -> Collection[int]:
-        """Topics that it wants or carries."""
+        """Topics that it wants or carries for others."""
         return self.peer.carried(self.now)
 
-    def has_path(self, topic: int) -> bool:
+    def has_path(self, topic_id: int) -> bool:
         """Whether an event would go anywhere now."""
-        return self.peer.has_path(self.now, topic)
-
-    def stop(self) -> None:
-        """Nothing happens any more."""
-        self._stopped = True
-        for handle in self._timers:
-            handle.cancel()
-        self._timers.clear()
+        return self.peer.has_path(self.now, topic_id)
 
     def _do(self, effects: Effects) -> None:
         for effect in effects:
             if isinstance(effect, Send):
-                self._links.send(effect.to, effect.message)
+                self._connections.send(effect.to, effect.message)
             elif isinstance(effect, SetTimer):
                 self._set(effect.timer, effect.after_s)
             elif isinstance(effect, LinkUp):
-                self._links.pinned.add(effect.peer)
+                self._connections.pinned.add(effect.peer)
             elif isinstance(effect, LinkDown):
-                self._links.pinned.discard(effect.peer)
+                self._connections.pinned.discard(effect.peer)
             elif isinstance(effect, Finished):
                 self.finished.set()
 
     def _set(self, timer: Any, after_s: float) -> None:
         def fire() -> None:
             self._timers.discard(handle)
-            if not self.call(lambda now: self.peer.on_timer(now, timer)) and not self._stopped:
+            if not self.call(lambda now: self.peer.on_timer(now, timer)) and self.is_running:
                 self._set(timer, _AGAIN_S)  # or whatever it drives would stop for good
 
         handle = self._loop.call_later(after_s, fire)

@@ -43,7 +43,16 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from grapevine.model.errors import PeerError, UsageError
-from grapevine.model.identity import PeerId, SignedEvent, key_from, key_from_pem, key_to_pem, new_key, public_bytes
+from grapevine.model.identity import (
+    PeerId,
+    SignedEvent,
+    is_signed,
+    key_from,
+    key_from_pem,
+    key_to_pem,
+    new_key,
+    public_bytes,
+)
 from grapevine.net.contacts import Contact
 
 KEY_FILE = "identity.key"
@@ -52,6 +61,7 @@ CERTIFICATE_FILE = "identity.crt"
 _KEY_FILE_LIMIT = 10_000  # bytes; ours has 119
 _AUTHORITY_KEY = key_from("grapevine's common authority: anybody may issue certificates, so nobody trusts them")
 _AUTHORITY_NAME = "Grapevine: anybody may issue"
+_PROOF = b"grapevine proof 1\0"
 _ALWAYS = (datetime(2000, 1, 1), datetime(9999, 12, 31, 23, 59, 59))  # RFC 5280 §4.1.2.5: without an end
 
 
@@ -89,6 +99,13 @@ class Identity:
         unsigned = Contact(self._key.public_key().public_bytes_raw(), host, port, time_ms, b"")
         return Contact(unsigned.key, host, port, time_ms, self._key.sign(unsigned.content()))
 
+    def prove(self, challenge: bytes) -> tuple[bytes, bytes]:
+        """The public key, and its signature of a challenge: for transports that have no handshake (`proven`).
+
+        What is signed begins with a purpose of its own, so that no challenge is an event, a contact or a handshake.
+        """
+        return self._key.public_key().public_bytes_raw(), self._key.sign(_PROOF + challenge)
+
     def server_context(self) -> ssl.SSLContext:
         """For connections that others open."""
         context = self._context(ssl.PROTOCOL_TLS_SERVER)
@@ -123,6 +140,17 @@ def id_of(connection: ssl.SSLObject | ssl.SSLSocket, expected: PeerId | None = N
         raise PeerError(f"a peer showed a certificate that cannot be read ({type(error).__name__})") from None
     if public is None:
         raise PeerError("a peer showed a certificate with a key of another kind; peers have Ed25519 keys")
+    return _accepted(public, expected)
+
+
+def proven(challenge: bytes, key: bytes, signature: bytes, expected: PeerId | None = None) -> PeerId:
+    """Who answered a challenge (`Identity.prove`); PeerError if it does not hold the key, or is not the expected."""
+    if not is_signed(key, _PROOF + challenge, signature):
+        raise PeerError("a peer showed a key that it does not hold")
+    return _accepted(key, expected)
+
+
+def _accepted(public: bytes, expected: PeerId | None) -> PeerId:
     if public == _AUTHORITY_KEY.public_key().public_bytes_raw():
         raise PeerError("a peer showed a certificate with the common authority's key; everybody has that")
     found = PeerId.of(public)

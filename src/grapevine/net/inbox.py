@@ -37,7 +37,7 @@ class Inbox:
     def __init__(
         self,
         topic: str,
-        number: int,
+        topic_id: int,
         store: Store,
         *,
         size: int,
@@ -50,7 +50,7 @@ class Inbox:
             raise UsageError(f"policy={policy!r}: choose one of {', '.join(get_args(Policy))}")
         if size < 1:
             raise UsageError(f"size={size}: a queue needs room for at least 1 event")
-        self.topic, self.number = topic, number
+        self.topic, self.topic_id = topic, topic_id
         self.dropped = 0  # in all
         self._store, self._size, self._policy = store, size, policy
         self.since_ms, self._enter, self._leave = since_ms, enter, leave
@@ -75,17 +75,17 @@ class Inbox:
     async def begin(self) -> None:
         """Start with what came since some time, if that was asked for, otherwise with what comes from now on."""
         if self.since_ms is not None:
-            self._cursor = await self._store.last_arrival(self.number, self.since_ms)
+            self._cursor = await self._store.last_arrival(self.topic_id, self.since_ms)
 
     def put(self, event: StoredEvent) -> None:
         """An event that the store has."""
-        if self._closed or event.number <= self._cursor:
+        if self._closed or event.arrival <= self._cursor:
             return
-        self._newest = event.number
+        self._newest = event.arrival
         self._behind = self._behind or (self._policy == "block" and len(self._queue) >= self._size)
         if self._behind:
             if not self._left:
-                self._first_left = event.number
+                self._first_left = event.arrival
             self._left += 1
             return
         if len(self._queue) >= self._size:
@@ -93,7 +93,7 @@ class Inbox:
             if self._policy == "drop-new":
                 return
             self._queue.popleft()
-        self._cursor = event.number
+        self._cursor = event.arrival
         self._queue.append(event)
         self._news.set()
 
@@ -133,13 +133,13 @@ class Inbox:
     async def _catch_up(self) -> None:
         """Read on in the store; where it ends, the queue goes on."""
         cursor, newest = self._cursor, self._newest
-        found = await self._store.arrivals(self.number, cursor, min(_BATCH, self._size))
+        found = await self._store.arrivals(self.topic_id, cursor, min(_BATCH, self._size))
         if self._cursor != cursor:
             return  # somebody else reads here, too
         if found:
             self._queue.extend(found)
-            self._cursor = found[-1].number
-            self._left = max(0, self._left - sum(self._first_left <= event.number <= self._newest for event in found))
+            self._cursor = found[-1].arrival
+            self._left = max(0, self._left - sum(self._first_left <= event.arrival <= self._newest for event in found))
         elif self._newest == newest:  # otherwise one came while the store was asked
             self._behind, self._cursor = False, max(cursor, newest)
             self._dropped(self._left)  # retention was faster than the application

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from grapevine.net.messages import Gap, Held
+from grapevine.net.messages import Gap, Possession
 
 Stream = tuple[int, bytes]  # topic, and the publisher's id
 _GAPS_TOLD = 200  # of a stream, in one message
@@ -48,10 +48,10 @@ class Ledger:
         self._topics: dict[int, dict[bytes, Account]] = {}
         self._digests: dict[int, int] = {}
 
-    def open(self, topic: int, held: Iterable[tuple[bytes, int, int, Iterable[int]]], now: float) -> None:
+    def open(self, topic: int, possessed: Iterable[tuple[bytes, int, int, Iterable[int]]], now: float) -> None:
         """A topic whose events are wanted from now on; what a store holds of it. What came meanwhile stays."""
         accounts = self._topics.setdefault(topic, {})
-        for publisher, last, floor, missing in held:
+        for publisher, last, floor, missing in possessed:
             gaps = dict.fromkeys(missing, now)
             stored = Account(max(floor, min(gaps, default=last + 1) - 1), max(last, floor), gaps)
             known = accounts.get(publisher)
@@ -185,7 +185,7 @@ class Ledger:
             found = self._digests[topic] = int.from_bytes(hashed.digest(), "big")
         return found
 
-    def held(self, topic: int) -> list[Held]:
+    def possessed(self, topic: int) -> list[Possession]:
         """What is held of a topic, to be told."""
         accounts = self._topics.get(topic, {})
         return [

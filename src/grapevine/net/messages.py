@@ -6,7 +6,7 @@ from grapevine.net.contacts import Contact
 from grapevine.systems.contracts.peer import Address, Message
 
 Gap = tuple[int, int]  # sequences from … to, both missing
-Held = tuple[int, bytes, int, tuple[Gap, ...]]  # topic, publisher's id, last sequence, what is missing below it
+Possession = tuple[int, bytes, int, tuple[Gap, ...]]  # topic, publisher's id, last sequence, what is missing below it
 
 
 class Hello(Message, frozen=True):
@@ -45,7 +45,7 @@ class Digest(Message, frozen=True):
 class Holdings(Message, frozen=True):
     """What I hold of topics in which we differ."""
 
-    held: tuple[Held, ...]
+    possessed: tuple[Possession, ...]
     topics: tuple[int, ...]  # that this is all about: of some there may be nothing
     answer: bool  # to Holdings of yours, not to be answered with Holdings again
 

@@ -16,7 +16,7 @@ _GAUGES = {
     "links": "Links of the overlay",
     "subscriptions": "Topics that applications want",
     "carried": "Topics that the node wants or carries for others",
-    "held": "Events that wait for somebody to hand them to",
+    "unsent": "Events that wait for somebody to hand them to",
     "dropped": "Events that readers who are connected now were too slow for",
 }
 _COUNTERS = {

@@ -7,7 +7,7 @@ system = "vitis"
 data_dir = "node-1"
 
 [settings]      # of NodeConfig
-peers = 100
+most_connections = 100
 [parameters]    # of the system
 table_size = 20
 [retention]

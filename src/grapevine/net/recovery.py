@@ -24,11 +24,11 @@ from grapevine.model.identity import ID_BYTES, PeerId
 from grapevine.net.conduct import GARBAGE
 from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
+from grapevine.net.connections import Connections
 from grapevine.net.envelope import envelope_of, published_ms
 from grapevine.net.event_file import StoredEvent
 from grapevine.net.ledger import Ledger, Stream, gaps
-from grapevine.net.links import Links
-from grapevine.net.messages import Digest, Gap, Held, Holdings, Kept, Want
+from grapevine.net.messages import Digest, Gap, Holdings, Kept, Possession, Want
 from grapevine.net.store import Store
 from grapevine.systems.contracts.peer import Address
 
@@ -39,7 +39,7 @@ _ANSWER_BYTES = 256 << 10
 _WANTED = 64  # streams that one partner is asked for, and may ask for, at a time
 _GAPS = 500  # in one question
 CLOCKS_DIFFER_MS = 60_000  # a publisher's clock may be behind the subscriber's
-_HELD_BYTES, _GAP_BYTES, _EVENT_BYTES = 64, 18, 16  # at most, beside gaps and envelopes
+_ROW_BYTES, _GAP_BYTES, _EVENT_BYTES = 64, 18, 16  # at most, beside gaps and envelopes
 _WAIT_S = 1.0  # what is missing for less long may be on its way
 
 
@@ -74,13 +74,13 @@ class Recovery:
         holder: Holder,
         ledger: Ledger,
         store: Store,
-        links: Links,
+        connections: Connections,
         take: Callable[[Connection, int, int, bytes], bool],
         random: Random,
     ) -> None:
         self.recovered = 0  # events that came so
-        self._config, self._holder, self._ledger, self._store, self._links = config, holder, ledger, store, links
-        self._take, self._random = take, random
+        self._config, self._holder, self._ledger, self._store = config, holder, ledger, store
+        self._connections, self._take, self._random = connections, take, random
         self._asked: dict[Stream, tuple[Address, float]] = {}  # streams that are being asked for: whom, and since when
         self._claims: WeakKeyDictionary[Connection, dict[Stream, _Claim]] = WeakKeyDictionary()
         self._wanted: WeakKeyDictionary[Connection, deque[Want]] = WeakKeyDictionary()  # of whom is being served
@@ -89,7 +89,7 @@ class Recovery:
 
     def compare(self) -> None:
         """Send digests to a partner of each topic, and ask for what has been missing for a while."""
-        now = self._links.loop.time()
+        now = self._connections.loop.time()
         self._asked = {
             key: asked for key, asked in self._asked.items() if now - asked[1] < self._config.recover_every_s
         }
@@ -105,10 +105,10 @@ class Recovery:
         for connection in list(self._claims):
             self._ask_claimed(connection, now - _WAIT_S)
         for partner, topics in by_partner.items():
-            self._links.send(partner, Digest(tuple(topics)))
+            self._connections.send(partner, Digest(tuple(topics)))
 
     def _connected(self, topic: int) -> list[Address]:
-        return [node for node in self._holder.partners(topic) if self._links.connection(node) is not None]
+        return [node for node in self._holder.partners(topic) if self._connections.connection(node) is not None]
 
     def _ask_missing(self, topic: int, partner: Address, before: float) -> None:
         for publisher, missing in list(self._ledger.missing(topic, before).items())[:_WANTED]:
@@ -128,9 +128,9 @@ class Recovery:
     def _ask(self, partner: Address, topic: int, publisher: bytes, missing: list[int]) -> bool:
         if (topic, publisher) in self._asked:
             return False
-        self._asked[topic, publisher] = partner, self._links.loop.time()
+        self._asked[topic, publisher] = partner, self._connections.loop.time()
         after, since_ms = self._ledger.last(topic, publisher), self._holder.since_ms(topic)
-        self._links.send(partner, Want(topic, publisher, after, tuple(gaps(missing)[:_GAPS]), since_ms))
+        self._connections.send(partner, Want(topic, publisher, after, tuple(gaps(missing)[:_GAPS]), since_ms))
         return True
 
     # What partners say
@@ -142,16 +142,17 @@ class Recovery:
         self._tell(connection, [topic for topic, digest in shared if ledger.digest(topic) != digest], answer=False)
 
     def _tell(self, connection: Connection, topics: list[int], *, answer: bool) -> None:
-        parts = _parts([row for topic in topics for row in self._ledger.held(topic)], self._config.frame_bytes // 2)
+        rows = [row for topic in topics for row in self._ledger.possessed(topic)]
+        parts = _parts(rows, self._config.frame_bytes // 2)
         for part in parts if topics else ():
             about = tuple(topics) if len(parts) == 1 else ()
-            self._links.answer(connection, Holdings(tuple(part), about, answer))
+            self._connections.answer(connection, Holdings(tuple(part), about, answer))
 
     def on_holdings(self, connection: Connection, message: Holdings) -> None:
         """Note what we lack; tell the partner if it lacks something."""
-        ledger, now = self._ledger, self._links.loop.time()
+        ledger, now = self._ledger, self._connections.loop.time()
         theirs: dict[int, dict[bytes, tuple[int, tuple[Gap, ...]]]] = {topic: {} for topic in message.topics[:_TOPICS]}
-        for topic, publisher, last, missing in message.held[:_STREAMS]:
+        for topic, publisher, last, missing in message.possessed[:_STREAMS]:
             if topic in ledger and _is_stream(publisher, last):
                 theirs.setdefault(topic, {})[publisher] = last, missing
                 if last > ledger.last(topic, publisher):
@@ -173,22 +174,22 @@ class Recovery:
             del claims[next(iter(claims))]
 
     def _has_more(self, topic: int, theirs: dict[bytes, tuple[int, tuple[Gap, ...]]]) -> bool:
-        for _, publisher, last, _ in self._ledger.held(topic):
-            told, missing = theirs.get(publisher, (0, ()))
-            if last > told or missing:
+        for _, publisher, last, _ in self._ledger.possessed(topic):
+            their_last, missing = theirs.get(publisher, (0, ()))
+            if last > their_last or missing:
                 return True
         return False
 
     def on_want(self, connection: Connection, message: Want) -> None:
         """Send the events, one answer at a time to each partner."""
         if len(message.publisher) != ID_BYTES or not 0 <= message.after < 2**63:
-            self._links.blame(connection, "garbage", GARBAGE, PeerError("it wants events of nobody"))
+            self._connections.blame(connection, "garbage", GARBAGE, PeerError("it wants events of nobody"))
         elif connection in self._wanted:
             if len(self._wanted[connection]) < _WANTED:
                 self._wanted[connection].append(message)
         else:
             self._wanted[connection] = deque([message])
-            task = self._links.loop.create_task(self._serve(connection))
+            task = self._connections.loop.create_task(self._serve(connection))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -223,7 +224,7 @@ class Recovery:
             if answer and room < 0:
                 break  # the rest is asked for again
             answer.append((event.sequence, envelope))
-        self._links.answer(connection, Kept(wanted.topic, wanted.publisher, tuple(answer)))
+        self._connections.answer(connection, Kept(wanted.topic, wanted.publisher, tuple(answer)))
 
     def on_kept(self, connection: Connection, message: Kept) -> None:
         """Events that we asked for; those that were not there either were asked for once more."""
@@ -231,7 +232,7 @@ class Recovery:
         if self._asked.get(key, (None, 0.0))[0] != connection.address or message.topic not in self._ledger:
             return  # nobody asked this one
         del self._asked[key]
-        ledger, now = self._ledger, self._links.loop.time()
+        ledger, now = self._ledger, self._connections.loop.time()
         asked, last = ledger.missing(message.topic, now).get(message.publisher, []), ledger.last(*key)
         for sequence, envelope in message.events[:_EVENTS]:
             if self._take(connection, message.topic, sequence, envelope):
@@ -259,15 +260,15 @@ def _is_stream(publisher: bytes, last: int) -> bool:
     return len(publisher) == ID_BYTES and 0 < last < 2**63
 
 
-def _parts(held: list[Held], room: int) -> list[list[Held]]:
+def _parts(rows: list[Possession], room: int) -> list[list[Possession]]:
     """Rows for one message each, at least one message; none with more rows, or more bytes, than a frame takes."""
-    parts: list[list[Held]] = [[]]
+    parts: list[list[Possession]] = [[]]
     left = room
-    for row in held:
-        left -= _HELD_BYTES + _GAP_BYTES * len(row[3])
+    for row in rows:
+        left -= _ROW_BYTES + _GAP_BYTES * len(row[3])
         if parts[-1] and (left < 0 or len(parts[-1]) == _STREAMS):
             parts.append([])
-            left = room - _HELD_BYTES - _GAP_BYTES * len(row[3])
+            left = room - _ROW_BYTES - _GAP_BYTES * len(row[3])
         parts[-1].append(row)
     return parts
 

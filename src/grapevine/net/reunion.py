@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 
 from grapevine.model.errors import PeerError
-from grapevine.net.links import Links
+from grapevine.net.connections import Connections
 from grapevine.systems.contracts.peer import Address
 
 _EVERY_S = 10.0  # between two attempts, for a node that has neighbours
@@ -22,18 +22,20 @@ _log = logging.getLogger(__name__)
 class Reunion:
     """Calls endpoints, and introduces whoever answers to the peer (`meet`)."""
 
-    def __init__(self, links: Links, retry_s: float, meet: Callable[[Address], None], random: Random) -> None:
+    def __init__(
+        self, connections: Connections, retry_s: float, meet: Callable[[Address], None], random: Random
+    ) -> None:
         self.endpoints: list[tuple[str, int]] = []
-        self._links, self._retry_s, self._meet, self._random = links, retry_s, meet, random
+        self._connections, self._retry_s, self._meet, self._random = connections, retry_s, meet, random
 
     async def call(self, host: str, port: int) -> None:
         """Begin with the node at this endpoint; PeerError if it cannot be reached."""
-        self._meet((await self._links.call(host, port)).address)
+        self._meet((await self._connections.call(host, port)).address)
 
     async def call_all(self) -> None:
         """All endpoints to which there is no connection."""
         for host, port in self.endpoints:
-            if not self._links.is_connected_to(host, port):
+            if not self._connections.is_connected_to(host, port):
                 try:
                     await self.call(host, port)
                 except PeerError as error:
@@ -43,8 +45,8 @@ class Reunion:
         """For ever."""
         while True:
             await self.call_all()
-            await asyncio.sleep(_EVERY_S if self._links.open_connections else self._retry_s)
-            remembered = (contact.id.address for contact in self._links.contacts.latest(_REMEMBERED))
-            lost = [node for node in remembered if self._links.connection(node) is None]
+            await asyncio.sleep(_EVERY_S if self._connections.open_connections else self._retry_s)
+            remembered = (contact.id.address for contact in self._connections.contacts.latest(_REMEMBERED))
+            lost = [node for node in remembered if self._connections.connection(node) is None]
             if lost:
                 self._meet(self._random.choice(lost))

@@ -166,9 +166,9 @@ class Store:
         """The number of the last event of a topic that had come by this time, or by now; 0 if none had."""
         return await self._ask(lambda file: file.last_arrival(topic, before_ms))
 
-    async def held(self, topic: int, window: int) -> list[tuple[PeerId, int, int, list[int]]]:
+    async def possessed(self, topic: int, window: int) -> list[tuple[PeerId, int, int, list[int]]]:
         """Streams of a topic: publisher, last, floor, and what is missing among the last `window`."""
-        return await self._ask(lambda file: file.held(topic, window))
+        return await self._ask(lambda file: file.possessed(topic, window))
 
     @property
     def waiting(self) -> int:

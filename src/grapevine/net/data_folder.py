@@ -23,17 +23,17 @@ _REMEMBERED = 200  # peers, from one session to the next
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class DataFolder:
     """The folder, opened."""
 
-    folder: Path
+    path: Path
     identity: Identity
     store: Store
     lasts: bool  # beyond the process
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, folder: str | Path | None, retention: Retention, *, synced: bool) -> AsyncIterator[Home]:
+    async def open(cls, folder: str | Path | None, retention: Retention, *, synced: bool) -> AsyncIterator[DataFolder]:
         """The folder of a node; without one, a temporary one that ends with it."""
         with contextlib.ExitStack() as stack:
             lasts = folder is not None
@@ -49,7 +49,7 @@ class Home:
     def contacts(self, known: Contacts) -> list[Contact]:
         """Peers of the last session, learnt anew; a damaged file is as good as none."""
         try:
-            stored = msgspec.msgpack.decode((self.folder / CONTACTS_FILE).read_bytes(), type=list[Contact])
+            stored = msgspec.msgpack.decode((self.path / CONTACTS_FILE).read_bytes(), type=list[Contact])
         except (OSError, msgspec.MsgspecError):
             return []
         learnt = []
@@ -63,7 +63,7 @@ class Home:
         """Keep the peers used last, for the next session. Not to have them is no reason to fail."""
         if not self.lasts:
             return
-        path = self.folder / CONTACTS_FILE
+        path = self.path / CONTACTS_FILE
         partial = path.with_name(f".{path.name}.partial")
         with contextlib.suppress(OSError):
             partial.write_bytes(msgspec.msgpack.encode(known.latest(_REMEMBERED)))

@@ -17,8 +17,8 @@ from grapevine.model.identity import PeerId
 from grapevine.net import wire
 from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
+from grapevine.net.connections import Connections
 from grapevine.net.identity import Identity
-from grapevine.net.links import Links
 from grapevine.net.live_system import live_facet, messages_of
 from grapevine.net.messages import Farewell, Introduce, Seek
 from grapevine.systems.contracts.peer import Address, Message
@@ -35,16 +35,16 @@ def note(number: int) -> Message:
 
 @dataclass
 class Host:
-    """A node's links, what came over them, and who was found to be unreachable."""
+    """A node's connections, what came over them, and who was found to be unreachable."""
 
-    links: Links
+    connections: Connections
     endpoint: tuple[str, int]
     came: list[tuple[Address, Any]]
     lost: list[Address] = field(default_factory=list)
 
     @property
     def id(self) -> PeerId:
-        return self.links.identity.id
+        return self.connections.identity.id
 
     @property
     def numbers(self) -> list[int]:
@@ -60,7 +60,7 @@ async def hosting(folder: Path, **changes: Any) -> AsyncIterator[Host]:
     def receive(connection: Connection, message: Message) -> None:
         came.append((connection.address, message))
 
-    links = Links(
+    connections = Connections(
         Identity.open(folder),
         NodeConfig(**(QUICK | changes)),
         **names,
@@ -69,11 +69,11 @@ async def hosting(folder: Path, **changes: Any) -> AsyncIterator[Host]:
         receive=receive,
         unreachable=lost.append,
     )
-    endpoint = await links.listen("127.0.0.1", 0, None, 1)
+    endpoint = await connections.listen("127.0.0.1", 0, None, 1)
     try:
-        yield Host(links, endpoint, came, lost)
+        yield Host(connections, endpoint, came, lost)
     finally:
-        await links.close("the test ends")
+        await connections.close("the test ends")
 
 
 def during(scenario: Coroutine[Any, Any, None]) -> None:
@@ -84,8 +84,8 @@ async def serves_others(node: Host, folder: Path) -> None:
     """An honest peer is still served."""
     before = len(node.came)
     async with hosting(folder) as honest:
-        await honest.links.call(*node.endpoint)
-        honest.links.send(node.id.address, note(99))
+        await honest.connections.call(*node.endpoint)
+        honest.connections.send(node.id.address, note(99))
         await eventually(lambda: node.came[before:] == [(honest.id.address, note(99))])
 
 
@@ -95,13 +95,13 @@ async def serves_others(node: Host, folder: Path) -> None:
 def test_messages_go_both_ways_over_one_connection_and_in_order(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with hosting(tmp_path / "a") as a, hosting(tmp_path / "b") as b:
-            assert await a.links.call(*b.endpoint) == b.id
+            assert await a.connections.call(*b.endpoint) == b.id
             for number in range(1, 101):
-                a.links.send(b.id.address, note(number))
-                b.links.send(a.id.address, note(number))
+                a.connections.send(b.id.address, note(number))
+                b.connections.send(a.id.address, note(number))
             await eventually(lambda: a.numbers == b.numbers == list(range(1, 101)))
-            assert a.links.open_connections == b.links.open_connections == 1
-            assert a.links.sent["Notify"] == b.links.received["Notify"] == 100
+            assert a.connections.open_connections == b.connections.open_connections == 1
+            assert a.connections.traffic.sent["Notify"] == b.connections.traffic.received["Notify"] == 100
 
     during(scenario())
 
@@ -110,14 +110,14 @@ def test_messages_go_both_ways_over_one_connection_and_in_order(tmp_path: Path) 
 def test_two_that_dial_each_other_at_once_end_with_one_connection(tmp_path: Path, attempt: int) -> None:
     async def scenario() -> None:
         async with hosting(tmp_path / f"a{attempt}") as a, hosting(tmp_path / f"b{attempt}") as b:
-            await asyncio.gather(a.links.call(*b.endpoint), b.links.call(*a.endpoint))
-            await eventually(lambda: len(a.links._all) == len(b.links._all) == 1)
+            await asyncio.gather(a.connections.call(*b.endpoint), b.connections.call(*a.endpoint))
+            await eventually(lambda: len(a.connections._all) == len(b.connections._all) == 1)
             for number in range(1, 11):
-                a.links.send(b.id.address, note(number))
-                b.links.send(a.id.address, note(number))
+                a.connections.send(b.id.address, note(number))
+                b.connections.send(a.id.address, note(number))
             await eventually(lambda: a.numbers == b.numbers == list(range(1, 11)))
             assert a.lost == b.lost == []
-            assert a.links.open_connections == b.links.open_connections == 1
+            assert a.connections.open_connections == b.connections.open_connections == 1
 
     during(scenario())
 
@@ -125,9 +125,9 @@ def test_two_that_dial_each_other_at_once_end_with_one_connection(tmp_path: Path
 def test_a_peer_is_dialled_by_its_address_when_somebody_has_named_it(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with hosting(tmp_path / "a") as a, hosting(tmp_path / "b") as b, hosting(tmp_path / "c") as c:
-            await a.links.call(*b.endpoint)
-            await c.links.call(*b.endpoint)
-            a.links.send(c.id.address, note(1))  # a has to ask b where c is
+            await a.connections.call(*b.endpoint)
+            await c.connections.call(*b.endpoint)
+            a.connections.send(c.id.address, note(1))  # a has to ask b where c is
             await eventually(lambda: c.came == [(a.id.address, note(1))])
 
     during(scenario())
@@ -137,10 +137,10 @@ def test_nobody_knows_a_stranger_and_that_is_said_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with hosting(tmp_path / "a") as a:
             for number in range(100):
-                a.links.send(12345, note(number))
+                a.connections.send(12345, note(number))
             await eventually(lambda: a.lost == [12345])
-            assert a.links.counts["dropped_pending"] == 100 - 64
-            assert a.links.counts["dropped_unreachable"] == 64 and a.links.buffered() == 0
+            assert a.connections.counts["dropped_pending"] == 100 - 64
+            assert a.connections.counts["dropped_unreachable"] == 64 and a.connections.unsent == 0
 
     during(scenario())
 
@@ -150,9 +150,9 @@ def test_another_network_or_system_is_refused_and_told_why(tmp_path: Path, other
     async def scenario() -> None:
         async with hosting(tmp_path / "a") as a, hosting(tmp_path / "b", **other) as b:
             with pytest.raises(PeerError):
-                await b.links.call(*a.endpoint)
-            await eventually(lambda: a.links.counts["refused"] == 1 or b.links.counts["refused"] == 1)
-            assert a.links.open_connections == b.links.open_connections == 0
+                await b.connections.call(*a.endpoint)
+            await eventually(lambda: a.connections.counts["refused"] == 1 or b.connections.counts["refused"] == 1)
+            assert a.connections.open_connections == b.connections.open_connections == 0
             await serves_others(a, tmp_path / "c")
 
     during(scenario())
@@ -162,10 +162,10 @@ def test_who_is_found_under_the_endpoint_of_another_is_not_taken_for_it(tmp_path
     async def scenario() -> None:
         async with hosting(tmp_path / "a") as a, hosting(tmp_path / "b") as b:
             carol = Identity.open(tmp_path / "carol")
-            a.links.contacts.learn(carol.contact(*b.endpoint, 5))
-            a.links.send(carol.id.address, note(1))
+            a.connections.contacts.learn(carol.contact(*b.endpoint, 5))
+            a.connections.send(carol.id.address, note(1))
             await eventually(lambda: a.lost == [carol.id.address])
-            assert b.came == [] and a.links.open_connections == 0
+            assert b.came == [] and a.connections.open_connections == 0
 
     during(scenario())
 
@@ -175,7 +175,7 @@ def test_nobody_says_hello_with_the_contact_of_another(tmp_path: Path) -> None:
         async with hosting(tmp_path / "a") as a, Client.dial(a.endpoint, tmp_path / "m") as mallory:
             victim = Identity.open(tmp_path / "victim").contact("127.0.0.1", 1, 5)
             mallory.send(mallory.hello(contact=victim))
-            assert await mallory.ended() and a.links.counts["refused"] == 1
+            assert await mallory.ended() and a.connections.counts["refused"] == 1
 
     during(scenario())
 
@@ -184,8 +184,8 @@ def test_a_node_does_not_connect_to_itself(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with hosting(tmp_path / "a") as a:
             with pytest.raises(PeerError):
-                await a.links.call(*a.endpoint)
-            await eventually(lambda: not a.links._all)
+                await a.connections.call(*a.endpoint)
+            await eventually(lambda: not a.connections._all)
 
     during(scenario())
 
@@ -193,14 +193,14 @@ def test_a_node_does_not_connect_to_itself(tmp_path: Path) -> None:
 def test_an_idle_connection_is_closed_with_a_farewell_and_nobody_is_reported_lost(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with hosting(tmp_path / "a", idle_s=0.2) as a, hosting(tmp_path / "b") as b:
-            await a.links.call(*b.endpoint)
-            a.links.sweep()
-            assert a.links.open_connections == 1
+            await a.connections.call(*b.endpoint)
+            a.connections.sweep()
+            assert a.connections.open_connections == 1
             await asyncio.sleep(0.25)
-            a.links.sweep()
-            await eventually(lambda: not a.links._all and not b.links._all)
-            assert a.lost == b.lost == [] and b.links.received["Farewell"] == 1
-            b.links.send(a.id.address, note(1))  # it is dialled again when there is something to say
+            a.connections.sweep()
+            await eventually(lambda: not a.connections._all and not b.connections._all)
+            assert a.lost == b.lost == [] and b.connections.traffic.received["Farewell"] == 1
+            b.connections.send(a.id.address, note(1))  # it is dialled again when there is something to say
             await eventually(lambda: a.numbers == [1])
 
     during(scenario())
@@ -209,12 +209,12 @@ def test_an_idle_connection_is_closed_with_a_farewell_and_nobody_is_reported_los
 def test_a_link_of_the_overlay_is_not_idle(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with hosting(tmp_path / "a", idle_s=0.1) as a, hosting(tmp_path / "b") as b:
-            await a.links.call(*b.endpoint)
-            a.links.pinned.add(b.id.address)
+            await a.connections.call(*b.endpoint)
+            a.connections.pinned.add(b.id.address)
             await asyncio.sleep(0.15)
-            a.links.sweep()
+            a.connections.sweep()
             await asyncio.sleep(0.1)
-            assert a.links.open_connections == b.links.open_connections == 1
+            assert a.connections.open_connections == b.connections.open_connections == 1
 
     during(scenario())
 
@@ -222,8 +222,8 @@ def test_a_link_of_the_overlay_is_not_idle(tmp_path: Path) -> None:
 def test_a_crash_is_reported(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with hosting(tmp_path / "a") as a, hosting(tmp_path / "b") as b:
-            await a.links.call(*b.endpoint)
-            found = b.links.connection(a.id.address)
+            await a.connections.call(*b.endpoint)
+            found = b.connections.connection(a.id.address)
             assert found is not None
             found.abort()
             await eventually(lambda: a.lost == [b.id.address])
@@ -235,11 +235,11 @@ def test_a_peer_that_returns_is_found_again_though_it_was_sent_to_all_the_time(t
     async def scenario() -> None:
         async with hosting(tmp_path / "a", retry_s=0.3) as a:
             async with hosting(tmp_path / "b") as b:
-                await a.links.call(*b.endpoint)
+                await a.connections.call(*b.endpoint)
                 b_id, endpoint = b.id, b.endpoint
-            a.links.send(b_id.address, note(0))
+            a.connections.send(b_id.address, note(0))
             await eventually(lambda: b_id.address in a.lost)
-            links = Links(
+            connections = Connections(
                 Identity.open(tmp_path / "b"),
                 NodeConfig(**QUICK),
                 network="grapevine",
@@ -250,12 +250,12 @@ def test_a_peer_that_returns_is_found_again_though_it_was_sent_to_all_the_time(t
                 unreachable=lambda address: None,
             )
             received: list[Any] = []
-            await links.listen(*endpoint, None, 2)
+            await connections.listen(*endpoint, None, 2)
             async with asyncio.timeout(10):
                 while not received:
-                    a.links.send(b_id.address, note(1))
+                    a.connections.send(b_id.address, note(1))
                     await asyncio.sleep(0.05)
-            await links.close("done")
+            await connections.close("done")
 
     during(scenario())
 
@@ -263,9 +263,11 @@ def test_a_peer_that_returns_is_found_again_though_it_was_sent_to_all_the_time(t
 def test_a_bootstrap_node_that_is_known_by_name_is_known_to_be_connected(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with hosting(tmp_path / "a") as a, hosting(tmp_path / "b") as b:
-            await a.links.call("localhost", b.endpoint[1])
-            assert a.links.is_connected_to("localhost", b.endpoint[1]) and a.links.is_connected_to(*b.endpoint)
-            assert not a.links.is_connected_to("localhost", 1)
+            await a.connections.call("localhost", b.endpoint[1])
+            assert a.connections.is_connected_to("localhost", b.endpoint[1]) and a.connections.is_connected_to(
+                *b.endpoint
+            )
+            assert not a.connections.is_connected_to("localhost", 1)
 
     during(scenario())
 
@@ -273,19 +275,19 @@ def test_a_bootstrap_node_that_is_known_by_name_is_known_to_be_connected(tmp_pat
 def test_a_full_node_makes_room_by_closing_what_is_idle_but_not_its_links(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with AsyncExitStack() as stack:
-            a = await stack.enter_async_context(hosting(tmp_path / "a", peers=2))
+            a = await stack.enter_async_context(hosting(tmp_path / "a", most_connections=2))
             b, c, d, e = [await stack.enter_async_context(hosting(tmp_path / name)) for name in "bcde"]
-            await b.links.call(*a.endpoint)
-            await c.links.call(*a.endpoint)
-            a.links.pinned.add(b.id.address)
-            await d.links.call(*a.endpoint)
-            await eventually(lambda: set(a.links.connected) == {b.id.address, d.id.address})
+            await b.connections.call(*a.endpoint)
+            await c.connections.call(*a.endpoint)
+            a.connections.pinned.add(b.id.address)
+            await d.connections.call(*a.endpoint)
+            await eventually(lambda: set(a.connections.connected) == {b.id.address, d.id.address})
             assert c.lost == []
-            a.links.pinned.add(d.id.address)
+            a.connections.pinned.add(d.id.address)
             with suppress(PeerError):  # it may have heard hello before it was refused
-                await e.links.call(*a.endpoint)
-            await eventually(lambda: e.links.open_connections == 0)
-            assert set(a.links.connected) == {b.id.address, d.id.address} and a.links.counts["refused"] == 1
+                await e.connections.call(*a.endpoint)
+            await eventually(lambda: e.connections.open_connections == 0)
+            assert set(a.connections.connected) == {b.id.address, d.id.address} and a.connections.counts["refused"] == 1
 
     during(scenario())
 
@@ -297,7 +299,7 @@ def test_an_address_at_which_nobody_is_found_is_refused_when_the_node_opens(
     async def scenario() -> None:
         async with hosting(tmp_path / "a") as a:
             with pytest.raises(UsageError, match="announce"):
-                await a.links.listen(given.get("host", "127.0.0.1"), 0, given.get("announced"), 1)
+                await a.connections.listen(given.get("host", "127.0.0.1"), 0, given.get("announced"), 1)
 
     during(scenario())
 
@@ -339,13 +341,15 @@ def test_who_breaks_the_rules_is_counted_banned_and_heard_no_further(
             async with Client.dial(a.endpoint, tmp_path / "m") as mallory:
                 crime(mallory)
                 assert await mallory.ended()
-            assert a.came == [] and a.links.counts["banned"] == 1
-            assert a.links.counts["rejected"] == a.links.conduct.counts.total() in (1, 3)
+            assert a.came == [] and a.connections.counts["banned"] == 1
+            assert a.connections.counts["rejected"] == a.connections.conduct.counts.total() in (1, 3)
             await serves_others(a, tmp_path / "honest")
             async with Client.dial(a.endpoint, tmp_path / "m") as mallory:
                 mallory.send(mallory.hello())
-                assert await mallory.ended() and a.links.counts["refused"] == 1
-            await eventually(lambda: not a.links.conduct.is_banned(mallory.identity.id, a.links.loop.time()))
+                assert await mallory.ended() and a.connections.counts["refused"] == 1
+            await eventually(
+                lambda: not a.connections.conduct.is_banned(mallory.identity.id, a.connections.loop.time())
+            )
             async with Client.dial(a.endpoint, tmp_path / "m") as mallory:
                 await mallory.enter()
                 mallory.send(note(3))
@@ -360,8 +364,8 @@ def test_who_says_nothing_is_dropped_in_time(tmp_path: Path) -> None:
         async with hosting(tmp_path / "a", dial_s=0.3) as a:
             async with Client.dial(a.endpoint, tmp_path / "m") as mallory:
                 await serves_others(a, tmp_path / "honest")
-                assert await mallory.ended() and a.links.counts["refused"] == 1
-            await eventually(lambda: not a.links._all)
+                assert await mallory.ended() and a.connections.counts["refused"] == 1
+            await eventually(lambda: not a.connections._all)
 
     during(scenario())
 
@@ -388,13 +392,13 @@ def test_who_sends_too_much_is_slowed_down_and_loses_nothing_and_others_are_serv
         async with hosting(tmp_path / "a", rate_messages=200) as a:
             async with Client.dial(a.endpoint, tmp_path / "m") as mallory:
                 await mallory.enter()
-                started = a.links.loop.time()
+                started = a.connections.loop.time()
                 for first in range(1, 401, 100):
                     mallory.send(*map(note, range(first, first + 100)))
                     await asyncio.sleep(0.01)
                 sender = mallory.identity.id.address
                 await eventually(lambda: [m.sequence for who, m in a.came if who == sender] == list(range(1, 401)))
-                assert a.links.counts["throttled"] >= 1 and a.links.loop.time() - started > 0.4
+                assert a.connections.counts["throttled"] >= 1 and a.connections.loop.time() - started > 0.4
             await serves_others(a, tmp_path / "honest")
 
     during(scenario())
@@ -408,11 +412,11 @@ def test_who_does_not_read_is_dropped_and_takes_no_more_memory_than_its_queue(tm
                 address, most = mallory.identity.id.address, 0
                 big = Notify(1, 1, 2, b"x" * 60_000)
                 async with asyncio.timeout(10):
-                    while a.links.connection(address) is not None:
-                        a.links.send(address, big)
-                        most = max(most, a.links.buffered())
+                    while a.connections.connection(address) is not None:
+                        a.connections.send(address, big)
+                        most = max(most, a.connections.unsent)
                         await asyncio.sleep(0.001)
-                assert a.links.conduct.counts["slow"] == 1 and a.links.counts["dropped_slow"] > 1
+                assert a.connections.conduct.counts["slow"] == 1 and a.connections.counts["dropped_slow"] > 1
                 assert most < 65_536 + 2 * 60_000 + 1_000
             await serves_others(a, tmp_path / "honest")
 
@@ -421,13 +425,13 @@ def test_who_does_not_read_is_dropped_and_takes_no_more_memory_than_its_queue(tm
 
 def test_strangers_beyond_the_limit_are_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with hosting(tmp_path / "a", peers=2, dial_s=5.0) as a, AsyncExitStack() as stack:
+        async with hosting(tmp_path / "a", most_connections=2, dial_s=5.0) as a, AsyncExitStack() as stack:
             crowd = [
                 await stack.enter_async_context(Client.dial(a.endpoint, tmp_path / f"m{number}")) for number in range(6)
             ]
-            await eventually(lambda: a.links.counts["refused"] == 2)
+            await eventually(lambda: a.connections.counts["refused"] == 2)
             assert sum(await asyncio.gather(*(client.ended(0.3) for client in crowd))) == 2
-            assert len(a.links._all) == 4
+            assert len(a.connections._all) == 4
 
     during(scenario())
 
@@ -438,7 +442,7 @@ def test_a_farewell_without_end_is_no_way_to_stay(tmp_path: Path) -> None:
             await mallory.enter()
             mallory.send(Farewell("so long"), Seek(1))
             await asyncio.sleep(0.2)
-            a.links.sweep()
+            a.connections.sweep()
             assert await mallory.ended() and a.lost == []
 
     during(scenario())
@@ -447,7 +451,7 @@ def test_a_farewell_without_end_is_no_way_to_stay(tmp_path: Path) -> None:
 def test_whatever_is_sought_only_what_is_known_is_told(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with hosting(tmp_path / "a") as a, hosting(tmp_path / "b") as b:
-            await b.links.call(*a.endpoint)
+            await b.connections.call(*a.endpoint)
             async with Client.dial(a.endpoint, tmp_path / "m") as mallory:
                 await mallory.enter()
                 mallory.send(Seek(-5), Seek(2**64 - 1), Seek(b.id.address))
@@ -460,10 +464,10 @@ def test_whatever_is_sought_only_what_is_known_is_told(tmp_path: Path) -> None:
 def test_a_message_of_ours_that_no_frame_holds_is_counted_and_the_connection_stays(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with hosting(tmp_path / "a") as a, hosting(tmp_path / "b") as b:
-            await a.links.call(*b.endpoint)
-            a.links.send(b.id.address, Notify(1, 1, 2, b"x" * wire.FRAME_LIMIT))
-            a.links.send(b.id.address, note(2))
+            await a.connections.call(*b.endpoint)
+            a.connections.send(b.id.address, Notify(1, 1, 2, b"x" * wire.FRAME_LIMIT))
+            a.connections.send(b.id.address, note(2))
             await eventually(lambda: b.numbers == [2])
-            assert a.links.counts["oversized"] == 1
+            assert a.connections.counts["oversized"] == 1
 
     during(scenario())

@@ -1,0 +1,152 @@
+"""A node's parts, put together, and started and stopped in the right order. Each part's module says what it does.
+
+From below: `connections` has the bytes, `host` drives the peer, `topics` says what the node has to do with which topic,
+`ledger` and `recovery` bring back what was missed, `arrivals` takes events to the disk and to readers, `publishing`
+brings the node's own to the overlay. `Node` is the front that applications use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from random import Random
+
+from grapevine.model.errors import GrapevineError
+from grapevine.net.arrivals import Arrivals
+from grapevine.net.chronicle import Chronicle
+from grapevine.net.config import NodeConfig
+from grapevine.net.connections import Connections
+from grapevine.net.data_folder import DataFolder
+from grapevine.net.diary import Diary
+from grapevine.net.host import Host
+from grapevine.net.housekeeping import Chore, keep_house
+from grapevine.net.incoming import Incoming
+from grapevine.net.ledger import Ledger
+from grapevine.net.live_system import messages_of
+from grapevine.net.publishing import Publishing
+from grapevine.net.recovery import Recovery
+from grapevine.net.reunion import Reunion
+from grapevine.net.topics import Topics
+from grapevine.net.transport import Endpoint, MakeTransport
+from grapevine.systems.contracts.live import LiveSystem
+
+_log = logging.getLogger(__name__)
+_LEAVE_S = 2.0  # for a peer to leave in good order
+
+
+class Assembly:
+    """All parts of one node, for one session: made, then `start`, then `close`."""
+
+    def __init__(
+        self,
+        folder: DataFolder,
+        system: LiveSystem,
+        config: NodeConfig,
+        *,
+        network: str,
+        transport: MakeTransport,
+        diary: Diary | None,
+    ) -> None:
+        self.config, self.endpoint = config, ("", 0)
+        self.folder, self.system, self.store = folder, system, folder.store
+        self._session = time.time_ns() // 1_000
+        random = Random(self._session)
+        self.chronicle = Chronicle(folder.identity.id, diary)
+        self.connections = Connections(
+            folder.identity,
+            config,
+            network=network,
+            system=system.name,
+            session=self._session,
+            messages=messages_of(system),
+            receive=lambda connection, message: self.incoming.receive(connection, message),
+            unreachable=lambda address: self.host.on_unreachable(address),
+            transport=transport,
+        )
+        self.host = Host(system, self.connections)
+        self.ledger = Ledger(config.gap_limit)
+        self.topics = Topics(config, self.store, self.ledger, self.host, self.chronicle)
+        self.arrivals = Arrivals(config, system, self.connections, self.ledger, self.store, self.topics)
+        self.recovery = Recovery(
+            config, self.topics, self.ledger, self.store, self.connections, self.arrivals.take_kept, random
+        )
+        self.incoming = Incoming(self.host, self.topics, self.ledger, self.arrivals, self.recovery, self.chronicle)
+        self.reunion = Reunion(self.connections, config.retry_s, self.host.meet, random)
+        self.publishing = Publishing(
+            folder.identity, system, config, self.store, self.topics, self.host, self._is_alone
+        )
+        self.tasks: list[asyncio.Task[None]] = []
+        self.is_closing = False
+
+    async def start(self, at: Endpoint, announce: str | None, bootstrap: list[Endpoint]) -> None:
+        """Load what the folder has, listen, start the peer, and begin what goes on by itself. UsageError if it cannot.
+
+        Subscriptions are wanted before anybody connects, so that no event comes to a node that has forgotten its own.
+        """
+        self.reunion.endpoints = [endpoint for endpoint in bootstrap if endpoint != at]
+        self.chronicle.on_start(self.system.name, self.system.config.as_dict())
+        remembered = [contact.id.address for contact in self.folder.contacts(self.connections.contacts)]
+        for name, since_ms in (await self.store.subscriptions()).items():
+            await self.topics.want(self.system.topic(name), name, since_ms)
+        self.endpoint = await self.connections.listen(*at, announce, time.time_ns() // 1_000_000)
+        if self.system.needs_contacts:
+            await self.reunion.call_all()
+        self.host.start([topic.id for topic in self.topics.wanted()], self._session)
+        await self.publishing.rejoin()
+        for address in remembered:
+            self.host.meet(address)
+        works = (self.arrivals.keep(), keep_house(self._chores(), self.host.failures), self.reunion.run())
+        self.tasks = [asyncio.create_task(work) for work in works]
+
+    def _chores(self) -> list[Chore]:
+        return [
+            Chore(0.0, self.publishing.send_unsent),
+            Chore(self.config.recover_every_s, self.topics.follow),
+            Chore(self.config.recover_every_s, self.recovery.compare),
+            Chore(1.0, self.connections.sweep),
+            Chore(1.0, lambda: self.chronicle.write(self.host.peer, self.connections.traffic)),
+            Chore(10.0, lambda: self.folder.remember(self.connections.contacts)),
+            Chore(60.0, self.trim),
+        ]
+
+    async def close(self) -> None:
+        """Tell readers and publishers, leave the overlay, say farewell, keep what came. Works after a failed start."""
+        if self.is_closing:
+            return
+        self.is_closing = True
+        self.topics.close()
+        self.publishing.close()
+        was_running = self.host.is_running
+        if was_running:
+            await self._leave()
+        await self.connections.close("this node stops")
+        await self.recovery.close()
+        if self.tasks:
+            await self.arrivals.all_kept()
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        self.folder.remember(self.connections.contacts)
+        if was_running:
+            self.chronicle.write(self.host.peer, self.connections.traffic)
+        self.chronicle.close()
+
+    async def _leave(self) -> None:
+        self.host.call(self.host.peer.leave)
+        try:
+            await asyncio.wait_for(self.host.finished.wait(), _LEAVE_S)
+        except TimeoutError:
+            _log.info("left without waiting for others any longer")
+        self.host.stop()
+
+    async def trim(self) -> None:
+        """Remove events beyond the retention; a disk that refuses is logged."""
+        try:
+            await self.store.trim(time.time_ns() // 1_000_000)
+        except GrapevineError as error:
+            _log.error("old events were not removed: %s", error)
+
+    def _is_alone(self) -> bool:
+        """A network of one, for all it knows: nobody to join, nobody connected."""
+        return not self.reunion.endpoints and not self.connections.open_connections
