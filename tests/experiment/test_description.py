@@ -308,3 +308,31 @@ def test_published_experiments_are_valid_and_speak_to_known_claims(name: str) ->
 def test_every_claim_names_experiments_that_exist() -> None:
     for claim in CLAIMS.values():
         assert set(claim.experiments) <= set(published_experiments()), claim.id
+
+
+@pytest.mark.parametrize(
+    ("plot", "expected"),
+    [
+        ('x = "table_size"\ny = "hit_ration"', "plots.y: 'hit_ration' is not measured; did you mean hit_ratio?"),
+        ('x = "table_size"\ny = "online_nodes"', "known are backup_of_max, "),
+        (
+            'kind = "progress"\ny = "relays_per_event"',
+            "plots.y: 'relays_per_event' is not measured; known are connected",
+        ),
+        (
+            'kind = "distribution"\nquantity = "hops"',
+            "plots.quantity: 'hops' is not measured; known are backup_of, degree",
+        ),
+    ],
+)
+def test_a_plot_of_what_nobody_measures_is_a_mistake(tmp_path: Path, plot: str, expected: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_experiment(write(tmp_path, f"{GOOD}\n[[plots]]\n{plot}\n"))
+    assert expected in str(caught.value)
+    assert "1 mistake\n" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["delay_ms_p95", "rejoins_at_height_3", "connect_ok_per_change", "degree_over_15"])
+def test_a_plot_may_show_a_member_of_a_family(tmp_path: Path, name: str) -> None:
+    made = read_experiment(write(tmp_path, f'{GOOD}\n[[plots]]\nx = "table_size"\ny = "{name}"\n'))
+    assert made.plots[-1]["y"] == name

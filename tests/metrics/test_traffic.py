@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grapevine.metrics.traffic import node_overhead, share_above, summarise_events
+from grapevine.metrics.definitions import Share, Where
+from grapevine.metrics.traffic import TRAFFIC, node_overhead, outcome
 
 EVENTS = {
     "rate": [1.0, 3.0],
@@ -22,7 +23,7 @@ EVENTS = {
 
 
 def test_events_count_by_their_rate() -> None:
-    found = summarise_events(EVENTS)
+    found = TRAFFIC.of_columns(EVENTS)
     assert found["hit_ratio"] == pytest.approx((4 + 3 * 1) / (4 + 3 * 2))
     assert found["overhead"] == pytest.approx((2 + 3 * 1) / (8 + 3 * 2))
     assert found["hops"] == pytest.approx((8 + 3 * 5) / (4 + 3 * 1))
@@ -32,16 +33,18 @@ def test_events_count_by_their_rate() -> None:
 
 
 def test_nothing_published_is_no_number_and_not_zero() -> None:
-    found = summarise_events({name: [] for name in EVENTS})
-    assert found["hit_ratio"] is None
-    assert found["overhead"] is None
-    assert found["hops"] is None
+    assert set(TRAFFIC.of_columns({name: [] for name in EVENTS}).values()) == {None}
+
+
+def test_on_the_way_three_numbers_tell_of_events() -> None:
+    found = TRAFFIC.of_columns(EVENTS)
+    assert outcome(EVENTS) == {name: found[name] for name in ("hit_ratio", "overhead", "hops")}
 
 
 def test_overhead_of_nodes_leaves_out_those_that_received_nothing() -> None:
     overhead = node_overhead(np.array([3.0, 0.0, 0.0]), np.array([0.0, 0.0, 0.0]), np.array([1.0, 2.0, 0.0]))
     assert overhead[:2].tolist() == [0.25, 1.0]
     assert np.isnan(overhead[2])
-    assert share_above(overhead, 0.2) == 1.0
-    assert share_above(overhead, 0.25) == 0.5
-    assert share_above(np.array([np.nan]), 0.2) is None
+    assert Share(Where("overhead", ">", 0.2)).of({"overhead": overhead}) == 1.0
+    assert Share(Where("overhead", ">", 0.25)).of({"overhead": overhead}) == 0.5
+    assert Share(Where("overhead", ">", 0.2)).of({"overhead": np.array([np.nan])}) is None

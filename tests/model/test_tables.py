@@ -6,4 +6,5 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def test_the_data_dictionary_is_up_to_date() -> None:
-    assert (DOCS / "tables.md").read_text() == data_dictionary(), "run `make docs`"
+    """The metrics follow in the same file; tests/metrics/test_catalogue.py looks at them."""
+    assert (DOCS / "tables.md").read_text().startswith(data_dictionary()), "run `make docs`"

@@ -19,12 +19,17 @@ import pytest
 from grapevine import Simulation
 from grapevine.experiment.description import Experiment, read_experiment
 from grapevine.experiment.plan import plan
-from grapevine.metrics.traffic import summarise_events
+from grapevine.metrics.course import COURSE
+from grapevine.metrics.measured import MeasuredTable
+from grapevine.metrics.own import BACKUP_SETS, COVERAGE, MENDING, TREES
+from grapevine.metrics.structure import NODES, TOPICS
+from grapevine.metrics.timed import DELIVERY, PEER_LOAD
+from grapevine.metrics.traffic import TRAFFIC
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
 from grapevine.model.store import read_table
-from grapevine.pipeline.measure import message_metrics, node_metrics, repair_metrics, round_metrics, series_rows
-from grapevine.pipeline.measure_timed import delivery_metrics, peer_metrics, place_metrics
+from grapevine.pipeline.declared import metrics_of
+from grapevine.pipeline.measure import message_metrics, series_rows
 from grapevine.pipeline.stage import Stage, spark_schema
 from grapevine.pipeline.sweep import sweep
 from grapevine.pipeline.topic_graphs import topic_graphs
@@ -112,15 +117,12 @@ def test_spark_measures_what_the_definitions_say(done: Path, experiment: Experim
         folder = done / "simulations" / f"run_id={run.run_id}"
         if folder.exists():
             stored = Simulation.load(folder)
-            events = {name: stored.events[name].to_numpy() for name in tables.EVENTS.column_names}
-            expected = summarise_events(events) | {
-                name: stored.summary[name]
-                for name in ("degree", "degree_max", "nodes_over_20_percent", "clusters_per_topic", "connected_topics")
-            }
-            for name, value in expected.items():
-                assert metrics[run.run_id, name] == pytest.approx(value, rel=1e-9), name
-            checked += 1
-    assert checked == 12
+            for declared in (TRAFFIC, NODES, TOPICS):
+                for name, value in declared.in_memory(stored.tables[declared.table.name]).items():
+                    assert metrics[run.run_id, name] == pytest.approx(value, rel=1e-9), name
+                    assert value == stored.summary[name]
+                    checked += 1
+    assert checked == 12 * (8 + 3 + 3)
 
 
 def test_series_are_means_over_seeds_with_a_student_interval(done: Path) -> None:
@@ -157,7 +159,7 @@ def test_the_worst_moment_of_a_crowd_is_that_of_the_rounds_after_most_came(stage
         "run_id string, round int, online int, hit_ratio double, degree double, connected_topics double, "
         "degree_max long, diameter double",
     )
-    found = {(row.run_id, row.metric): row.value for row in round_metrics(frame).collect()}
+    found = {(row.run_id, row.metric): row.value for row in metrics_of(frame, COURSE).collect()}
     assert found["a", "hit_ratio_min"] == 0.5
     assert found["a", "hit_ratio_min_crowd"] == found["b", "hit_ratio_min_crowd"] == 0.8
     assert found["c", "hit_ratio_min_crowd"] is None
@@ -197,7 +199,7 @@ def test_views_and_backups_are_those_of_nodes_that_are_there(stage: Stage) -> No
     rows += [("omen", False, 3, 0.0, 0, 99, gone) for gone in (0, 99) * 10]
     none = [("vitis", True, 3, 0.0, None, None, None)]
     schema = "run_id string, online boolean, degree long, overhead double, view long, backups long, backup_of long"
-    found = node_metrics(stage.spark.createDataFrame(rows + none, schema)).collect()
+    found = metrics_of(stage.spark.createDataFrame(rows + none, schema), BACKUP_SETS).collect()
     values = {(row.run_id, row.metric): row.value for row in found}
     expected = {
         "view": (0 + 3 + 80) / 20,
@@ -215,7 +217,7 @@ def test_views_and_backups_are_those_of_nodes_that_are_there(stage: Stage) -> No
 def test_repairs_that_nobody_finished_are_not_counted(stage: Stage) -> None:
     rows = [("a", 10, 12, 4, 2), ("a", 20, 21, 6, 0), ("a", 30, None, 50, 9), ("b", 10, 10, 1, 3), ("c", 5, None, 7, 7)]
     schema = "run_id string, round int, finished int, shadow long, added long"
-    found = repair_metrics(stage.spark.createDataFrame(rows, schema)).collect()
+    found = metrics_of(stage.spark.createDataFrame(rows, schema), MENDING).collect()
     assert {(row.run_id, row.metric): row.value for row in found} == {
         ("a", "repair_rounds"): 1.5,
         ("a", "shadow"): 5.0,
@@ -229,12 +231,12 @@ def test_repairs_that_nobody_finished_are_not_counted(stage: Stage) -> None:
 # Runs in virtual time
 
 
-def measured(stage: Stage, measure: Any, table: tables.Table, runs: dict[str, pa.Table]) -> dict[str, dict[str, Any]]:
-    """What Spark makes of one table of these runs, by run and metric."""
+def measured(stage: Stage, runs: dict[str, pa.Table], *declared: MeasuredTable) -> dict[str, dict[str, Any]]:
+    """What Spark makes of one table of these runs, as it is declared, by run and metric."""
     rows = [(*row.values(), run) for run, content in runs.items() for row in content.to_pylist()]
-    frame = stage.spark.createDataFrame(rows, spark_schema(table).add("run_id", "string"))
+    frame = stage.spark.createDataFrame(rows, spark_schema(declared[0].table).add("run_id", "string"))
     found: dict[str, dict[str, Any]] = {run: {} for run in runs}
-    for row in measure(frame).collect():
+    for row in (row for part in declared for row in metrics_of(frame, part).collect()):
         assert row.metric not in found[row.run_id]
         found[row.run_id][row.metric] = row.value
     return found
@@ -271,7 +273,7 @@ def test_delays_and_stretch_are_those_of_numpy(stage: Stage) -> None:
         "one": deliveries(1, observers=False, coordinates=False),
         "plain": deliveries(60, observers=False, coordinates=False),
     }
-    found = measured(stage, delivery_metrics, tables.DELIVERIES, made)
+    found = measured(stage, made, DELIVERY)
     for run, content in made.items():
         rows = content.to_pylist()
         delay, watched = [row["delay_ms"] for row in rows], [row["delay_ms"] for row in rows if row["observer"]]
@@ -320,7 +322,7 @@ def test_coverage_load_and_messages_of_peers_are_those_of_numpy(stage: Stage) ->
     def share(of: Sequence[bool]) -> float | None:
         return float(np.mean(of)) if of else None
 
-    found = measured(stage, peer_metrics, tables.PEERS, made)
+    found = measured(stage, made, PEER_LOAD, COVERAGE)
     for run, content in made.items():
         rows = content.to_pylist()
         known = [row for row in rows if row["online"] and row["subscriptions"] and row["covered"] is not None]
@@ -349,7 +351,7 @@ def test_places_in_trees_are_measured_by_their_height(stage: Stage) -> None:
     many = [dict(zip(names, row, strict=True)) | {"node": n, "parent": None} for n, row in enumerate(held)]
     unknown = [{"topic": 0, "node": 1, "parent": 0, "height": None, "children": 2, "rejoins": 0}]
     made = {run: pa.Table.from_pylist(rows, tables.PLACES.schema) for run, rows in (("a", many), ("b", unknown))}
-    assert measured(stage, place_metrics, tables.PLACES, made) == {
+    assert measured(stage, made, TREES) == {
         "a": {
             "height": 1.0,
             "height_max": 2.0,
@@ -363,12 +365,8 @@ def test_places_in_trees_are_measured_by_their_height(stage: Stage) -> None:
 
 
 def test_empty_tables_have_no_metrics(stage: Stage) -> None:
-    for measure, table in (
-        (delivery_metrics, tables.DELIVERIES),
-        (peer_metrics, tables.PEERS),
-        (place_metrics, tables.PLACES),
-    ):
-        assert measured(stage, measure, table, {"a": table.schema.empty_table()}) == {"a": {}}
+    for declared in (DELIVERY, PEER_LOAD, TREES):
+        assert measured(stage, {"a": declared.table.schema.empty_table()}, declared) == {"a": {}}
 
 
 BY_THE_CLOCK = """

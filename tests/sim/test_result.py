@@ -34,7 +34,7 @@ def test_what_is_saved_is_what_is_loaded(run: Simulation, tmp_path: Path) -> Non
 
 
 def test_it_shows_itself_in_a_line_and_in_a_notebook(run: Simulation) -> None:
-    assert repr(run).startswith("Simulation(vitis on vitis-high: hit ratio 100.0000%, overhead ")
+    assert repr(run).startswith("Simulation(vitis on vitis-high: hit ratio 100.00%, overhead ")
     assert "<table>" in run._repr_html_()
 
 

@@ -14,8 +14,14 @@ from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 
-from grapevine.cli.console import JsonOption, SeedOption, err, out, print_json, shown, table
+from grapevine.cli.console import JsonOption, SeedOption, add_metrics, err, out, print_json, table
 from grapevine.cli.from_config import add_config_command, option
+from grapevine.metrics import live
+from grapevine.metrics.findings import CPU_S
+from grapevine.metrics.numbers import number
+from grapevine.metrics.structure import DEGREE, DEGREE_MAX
+from grapevine.metrics.timed import DELAY_MS_AT, DELAY_MS_MAX
+from grapevine.metrics.traffic import HIT_RATIO
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Workload
 from grapevine.net.cluster import ClusterConfig, workload_of
@@ -25,46 +31,19 @@ from grapevine.systems.registry import systems_with
 
 _MIB = 2**20
 _LATE_MS = 100.0  # from here on, waiting for the processor is most of a delay
-HEADLINE = {
-    "hit_ratio": "hit ratio",
-    "delivered": "deliveries",
-    "expected": "  expected",
-    "duplicates": "  twice",
-    "recovered": "  recovered",
-    "events": "events",
-    "without_path": "  without a path at first",
-    "skipped": "  not published: publishers down",
-    "unconfirmed": "  not confirmed",
-    "events_per_s": "  a second",
-    "delay_ms_p50": "delay, median, ms",
-    "delay_ms_p99": "delay, p99, ms",
-    "delay_ms_max": "delay, max, ms",
-    "topics_connected": "topics connected",
-    "connect_s": "  after, s",
-    "degree": "degree, mean",
-    "degree_max": "degree, max",
-    "connections": "connections, mean",
-    "connections_max": "connections, max",
-    "messages_per_s_per_node": "messages a second and node",
-    "bytes_per_s_per_node": "bytes a second and node",
-    "bytes_per_delivery": "bytes a delivery, gossip included",
-    "cpu_s": "CPU, s",
-    "cpu_share_per_node": "CPU, share of a core and node",
-    "late_ms": "loops behind their work, mean, ms",
-    "rss_per_node_bytes": "memory a node, MiB",
-    "nodes_down": "nodes down",
-    "lost_processes": "processes lost",
-    "failures": "failures",
-}
-_IF_ANY = {
-    "without_path",
-    "skipped",
-    "unconfirmed",
-    "duplicates",
-    "recovered",
-    "nodes_down",
-    "lost_processes",
-    "failures",
+_DELAYS = [DELAY_MS_AT.of(quantile=quantile) for quantile in ("p50", "p99")]
+_SUMMARY = (
+    *(HIT_RATIO, live.DELIVERED, live.EXPECTED, live.DUPLICATES, live.RECOVERED),
+    *(live.EVENTS, live.WITHOUT_PATH, live.SKIPPED, live.UNCONFIRMED, live.EVENTS_PER_S),
+    *(*_DELAYS, DELAY_MS_MAX, live.TOPICS_CONNECTED, live.CONNECT_S),
+    *(DEGREE, DEGREE_MAX, live.CONNECTIONS, live.CONNECTIONS_MAX),
+    *(live.MESSAGES_PER_S_PER_NODE, live.BYTES_PER_S_PER_NODE, live.BYTES_PER_DELIVERY),
+    *(CPU_S, live.CPU_SHARE_PER_NODE, live.LATE_MS, live.RSS_PER_NODE_BYTES),
+    *(live.NODES_DOWN, live.LOST_PROCESSES, live.FAILURES),
+)
+_IF_ANY = {  # not worth a line when it is 0
+    *(live.WITHOUT_PATH, live.SKIPPED, live.UNCONFIRMED, live.DUPLICATES, live.RECOVERED),
+    *(live.NODES_DOWN, live.LOST_PROCESSES, live.FAILURES),
 }
 
 
@@ -138,25 +117,33 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None] | Non
 
         yield say
         return
-    with Live(console=err, refresh_per_second=4, transient=True) as live:
+    with Live(console=err, refresh_per_second=4, transient=True) as screen:
 
         def draw(now: dict[str, Any]) -> None:
-            live.update(Group(_line(now), _moving(now, before or now)))
+            screen.update(Group(_line(now), _group_table(now, before or now)))
             before.update(now)
 
         yield draw
 
 
 def _line(now: dict[str, Any]) -> str:
-    hit = "" if now["hit_ratio"] is None else f" · hit ratio {now['hit_ratio']:.2%}"
-    return (
-        f"{now['stage']}: {now['nodes']} nodes · topics connected {now['connected']:.0%} · degree {now['degree']:.1f}"
-        f" · {now['published']:,} events{hit} · p50 {shown(now['delay_ms_p50'])} ms"
-        f" · p99 {shown(now['delay_ms_p99'])} ms"
+    told = [
+        f"{metric.label} {metric.shown(now[metric.name])}{metric.unit and f' {metric.unit}'}"
+        for metric in (DEGREE, HIT_RATIO, *_DELAYS)
+        if now[metric.name] is not None
+    ]
+    return " · ".join(
+        [
+            f"{now['stage']}: {now['nodes']} nodes",
+            f"topics connected {now['connected']:.0%}",
+            f"{now['published']:,} events",
+            *told,
+        ]
     )
 
 
-def _moving(now: dict[str, Any], before: dict[str, Any]) -> Table:
+def _group_table(now: dict[str, Any], before: dict[str, Any]) -> Table:
+    """A row per group of nodes, and one for all: rates are those since the table before."""
     seconds = max(now["time_s"] - before["time_s"], 1e-9)
     made = table("", "group", "nodes", "degree", "max", "peers", "max", "messages/s", "CPU %", "MiB a node")
     earlier = {row["group"]: row for row in before["groups"]}
@@ -164,11 +151,11 @@ def _moving(now: dict[str, Any], before: dict[str, Any]) -> Table:
     def add(name: str, row: dict[str, Any], was: dict[str, Any], rss: float) -> None:
         made.add_row(
             name,
-            shown(row["nodes"]),
-            f"{row['degree']:.1f}",
-            shown(row["degree_max"]),
+            number(row["nodes"]),
+            f"{row[DEGREE.name]:.1f}",
+            number(row[DEGREE_MAX.name]),
             f"{row['connections']:.1f}",
-            shown(row["connections_max"]),
+            number(row["connections_max"]),
             f"{max(row['messages'] - was['messages'], 0) / seconds:,.0f}",
             f"{max(row['cpu_s'] - was['cpu_s'], 0.0) / seconds:.0%}",
             f"{rss / _MIB:,.1f}",
@@ -194,14 +181,7 @@ def _print_summary(summary: dict[str, Any], folder: Path | None) -> None:
     out.print(f"[bold]{title}[/]", highlight=False)
     made = table("", "", "")
     made.show_header = False
-    for name, label in HEADLINE.items():
-        value = summary[name]
-        if name in _IF_ANY and not value:
-            continue
-        if name in ("hit_ratio", "topics_connected") and value is not None:
-            made.add_row(label, f"{value:.2%}")
-        else:
-            made.add_row(label, shown(value / _MIB if name == "rss_per_node_bytes" else value))
+    add_metrics(made, (metric for metric in _SUMMARY if metric not in _IF_ANY or summary[metric.name]), summary)
     out.print(made)
     if summary["late_ms"] > _LATE_MS:
         err.print("loops could not keep up: delays are this machine's, not the overlay's; give fewer nodes or events")

@@ -8,22 +8,18 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from grapevine.cli.console import ForceOption, JsonOption, MasterOption, OutOption, out, print_json, shown, table
+from grapevine.cli.console import ForceOption, JsonOption, MasterOption, OutOption, add_metrics, out, print_json, table
+from grapevine.metrics.numbers import number
+from grapevine.metrics.structure import DEGREE
+from grapevine.metrics.timed import DELAY_MS_AT
+from grapevine.metrics.traffic import OUTCOME
 from grapevine.pipeline.collect import collect as collect_diaries
 from grapevine.pipeline.measure import series_rows
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 
 _COUNTS = {"nodes": "nodes", "events": "events", "rejected": "rejected lines"}
-_MEASURES = {
-    "hit_ratio": "hit ratio",
-    "overhead": "overhead",
-    "hops": "hops, mean",
-    "delay_ms_p50": "delay, median, ms",
-    "delay_ms_p99": "delay, p99, ms",
-    "degree": "degree, mean",
-}
-_PERCENT = {"hit_ratio", "overhead"}
+_MEASURES = *OUTCOME, DELAY_MS_AT.of(quantile="p50"), DELAY_MS_AT.of(quantile="p99"), DEGREE
 
 
 def collect(
@@ -38,14 +34,12 @@ def collect(
     counts = collect_diaries(stage, diaries, out_, force=force).counts
     measured = {row["metric"]: row["mean"] for row in series_rows(out_)}
     if json:
-        print_json({"folder": str(out_), **counts, **{name: measured.get(name) for name in _MEASURES}})
+        print_json({"folder": str(out_), **counts, **{metric.name: measured.get(metric.name) for metric in _MEASURES}})
         return
     made = table(escape(str(out_)), "", "")
     made.show_header = False
     for name, label in _COUNTS.items():
-        made.add_row(label, shown(counts[name]))
-    for name, label in _MEASURES.items():
-        value = measured.get(name)
-        made.add_row(label, f"{value:.2%}" if name in _PERCENT and value is not None else shown(value))
+        made.add_row(label, number(counts[name]))
+    add_metrics(made, _MEASURES, measured)
     out.print(made)
     out.print(f"\nTables: [bold]{escape(str(out_))}[/]    Next: grapevine report {escape(str(out_))}")

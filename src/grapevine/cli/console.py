@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from grapevine.metrics.catalogue import Metric
 from grapevine.model.errors import GrapevineError, UsageError
 
 out = Console()
@@ -83,12 +84,9 @@ def table(title: str, *columns: str) -> Table:
     return made
 
 
-def shown(value: Any) -> str:
-    """A number as a person reads it."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+def add_metrics(made: Table, metrics: Iterable[Metric], *columns: Mapping[str, float | None]) -> None:
+    """Add a row per metric that any of the columns has a value of: its heading, and the values by their metric."""
+    for metric in metrics:
+        values = [values.get(metric.name) for values in columns]
+        if any(value is not None for value in values):
+            made.add_row(metric.heading, *map(metric.shown, values))

@@ -16,12 +16,12 @@ from grapevine.cli.console import (
     MemoryOption,
     out,
     print_json,
-    shown,
     table,
 )
 from grapevine.cli.doctor import data_folder
 from grapevine.experiment.description import Experiment, read_experiment
 from grapevine.experiment.plan import plan
+from grapevine.metrics.headlines import BRIEF
 from grapevine.model import tables
 from grapevine.model.manifest import Manifest
 from grapevine.model.store import read_table
@@ -29,9 +29,6 @@ from grapevine.pipeline.measure import series_rows
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.sweep import sweep
-
-HEADLINES = {"hit_ratio": "hit ratio", "overhead": "overhead", "hops": "hops", "degree": "degree"}
-_PERCENT = {"hit_ratio", "overhead"}
 
 
 def run(
@@ -84,15 +81,11 @@ def print_series(folder: Path, manifest: Manifest) -> None:
     for row in series_rows(folder):
         label = ", ".join(f"{key}={'none' if value is None else value}" for key, value in row["parameters"].items())
         points.setdefault((row["system"], row["workload"], label), {})[row["metric"]] = row["mean"]
-    made = table(escape(str(manifest.config["title"])), "system", "workload", "", *HEADLINES.values())
+    made = table(escape(str(manifest.config["title"])), "system", "workload", "", *(metric.heading for metric in BRIEF))
     for (system, workload, label), values in points.items():
-        cells = [_cell(name, values.get(name)) for name in HEADLINES]
+        cells = (metric.shown(values.get(metric.name)) for metric in BRIEF)
         made.add_row(system, escape(workload), escape(label), *cells)
     out.print(made)
     for row in read_table(folder, tables.RUNS).to_pylist():
         if row["status"] == "failed":
             out.print(f"[red]failed[/] {row['system']} on {escape(row['workload'])}: {escape(row['error'])}")
-
-
-def _cell(name: str, value: float | None) -> str:
-    return f"{value:.2%}" if name in _PERCENT and value is not None else shown(value)

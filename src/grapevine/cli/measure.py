@@ -9,7 +9,8 @@ import typer
 from rich.markup import escape
 
 from grapevine import __version__
-from grapevine.cli.console import ForceOption, JsonOption, MasterOption, OutOption, out, print_json, shown, table
+from grapevine.cli.console import ForceOption, JsonOption, MasterOption, OutOption, out, print_json, table
+from grapevine.metrics.numbers import number
 from grapevine.model import tables
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import Manifest
@@ -54,5 +55,5 @@ def measure(
     made = table(escape(str(out_)), "", "")
     made.show_header = False
     for name, value in summary.items():
-        made.add_row(name.replace("_", ", "), shown(value))
+        made.add_row(name.replace("_", ", "), number(value))
     out.print(made)

@@ -61,10 +61,10 @@ def reproduce(
         column.justify = "left"
     for item in judged:
         colour = _COLOURS.get(item.finding.verdict, "red")
-        said = escape(item.finding.measured) + (
+        measured = escape(item.finding.measured) + (
             f"\n[dim]{escape(item.finding.remark)}[/]" if item.finding.remark else ""
         )
-        made.add_row(item.claim.id, escape(item.claim.claimed), said, f"[{colour}]{item.finding.verdict}[/]")
+        made.add_row(item.claim.id, escape(item.claim.claimed), measured, f"[{colour}]{item.finding.verdict}[/]")
     out.print(made)
     out.print(f"\nTables of the experiments: [bold]{escape(str(target))}[/]    A page: grapevine report {target}/NAME")
 

@@ -12,8 +12,21 @@ import typer
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from grapevine.cli.console import ForceOption, JsonOption, OutOption, SeedOption, err, out, print_json, shown, table
+from grapevine.cli.console import (
+    ForceOption,
+    JsonOption,
+    OutOption,
+    SeedOption,
+    add_metrics,
+    err,
+    out,
+    print_json,
+    table,
+)
 from grapevine.cli.from_config import add_config_command, config_options, option, take_config
+from grapevine.metrics.findings import RING, UTILITY
+from grapevine.metrics.headlines import HEADLINE
+from grapevine.metrics.traffic import HIT_RATIO
 from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
@@ -25,31 +38,6 @@ from grapevine.sim.result import KIND, Simulation, export_links
 from grapevine.sim.simulate import RunConfig, simulate
 from grapevine.sim.transcript import Transcript
 from grapevine.systems.registry import DRIVERS, System, all_systems, broken, choose_driver, system_named, systems_with
-
-HEADLINE = {
-    "hit_ratio": "hit ratio",
-    "overhead": "overhead",
-    "hops": "hops, mean",
-    "hops_p99": "hops, p99",
-    "delay_ms": "delay, median, ms",
-    "delay_ms_p95": "delay, p95, ms",
-    "stretch": "stretch, median",
-    "notifications_per_event": "notifications an event",
-    "duplicates_per_event": "  duplicates",
-    "relays_per_event": "relays an event",
-    "nodes_over_20_percent": "nodes with over 20 % overhead",
-    "degree": "degree, mean",
-    "degree_max": "degree, max",
-    "clusters_per_topic": "clusters a topic",
-    "connected_topics": "topics in one cluster",
-    "gateways_per_topic": "gateways a topic",
-    "ring": "ring correctness",
-    "lookup_hops": "hops of a lookup",
-    "messages_per_s": "messages a second and node, median",
-    "wall_s": "wall, s",
-    "cpu_s": "CPU, s",
-}
-PERCENT = {"hit_ratio", "overhead", "nodes_over_20_percent", "connected_topics", "ring"}
 
 
 def _clock(
@@ -100,23 +88,16 @@ def _print_row(row: dict[str, Any], rounds: int) -> None:
 
 
 def _describe(row: dict[str, Any]) -> str:
-    parts = {"ring": "ring {:.2%}", "utility": "utility {:.3f}", "hit_ratio": "hit ratio {:.2%}"}
-    said = [text.format(row[name]) for name, text in parts.items() if row.get(name) is not None]
-    return " · ".join([f"{row['online']:,} online", *said])
+    known = [(metric, row[metric.name]) for metric in (RING, UTILITY, HIT_RATIO) if row.get(metric.name) is not None]
+    parts = [f"{metric.label} {metric.shown(value)}" for metric, value in known]
+    return " · ".join([f"{row['online']:,} online", *parts])
 
 
 def print_simulations(runs: list[Simulation], title: str) -> None:
     """Headline numbers, a column per run."""
     made = table(title, "", *(run.system for run in runs))
-    for name, label in HEADLINE.items():
-        values = [run.summary.get(name) for run in runs]
-        if any(value is not None for value in values):
-            made.add_row(label, *(_value(name, value) for value in values))
+    add_metrics(made, HEADLINE, *(run.summary for run in runs))
     out.print(made)
-
-
-def _value(name: str, value: float | None) -> str:
-    return f"{value:.2%}" if name in PERCENT and value is not None else shown(value)
 
 
 def _run_simulate(

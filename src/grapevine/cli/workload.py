@@ -20,10 +20,10 @@ from grapevine.cli.console import (
     SeedOption,
     out,
     print_json,
-    shown,
     table,
 )
 from grapevine.cli.from_config import add_config_command, option
+from grapevine.metrics.numbers import number
 from grapevine.model import tables
 from grapevine.model.manifest import Manifest
 from grapevine.model.store import read_table
@@ -68,7 +68,7 @@ def print_profile(folder: Path) -> None:
         made = table(title, "", *names)
         chosen = {row["workload"]: row for row in statistics if row["degree"] == degree}
         for key in rows + fits:
-            made.add_row(_LABELS.get(key, key.replace("_", " ")), *(shown(chosen[name][key]) for name in names))
+            made.add_row(_LABELS.get(key, key.replace("_", " ")), *(number(chosen[name][key]) for name in names))
         out.print(made, "")
     made = table("Interests", "", *names)
     coverage, overlap = (read_table(folder, t).to_pylist() for t in (tables.INTEREST_COVERAGE, tables.INTEREST_OVERLAP))
@@ -79,7 +79,7 @@ def print_profile(folder: Path) -> None:
         )
     for measure in dict.fromkeys((row["measure"], row["d"]) for row in overlap):
         label = f"tdi({measure[1]}), %" if measure[0] == "tdi" else "mean pairwise Jaccard"
-        found = {row["workload"]: shown(row["value"]) for row in overlap if (row["measure"], row["d"]) == measure}
+        found = {row["workload"]: number(row["value"]) for row in overlap if (row["measure"], row["d"]) == measure}
         made.add_row(label, *(found.get(name, "–") for name in names))
     out.print(made)
 
@@ -106,10 +106,10 @@ def _print_workload(folder: Path, manifest: Manifest, json: bool) -> None:
     made = table(escape(str(folder)), "", "")
     made.show_header = False
     for name, rows in manifest.tables.items():
-        made.add_row(name, shown(rows))
+        made.add_row(name, number(rows))
     for name, value in manifest.counts.items():
         if name not in manifest.tables:
-            made.add_row(f"[dim]{name.replace('_', ' ')}[/]", f"[dim]{escape(shown(value).expandtabs(2))}[/]")
+            made.add_row(f"[dim]{name.replace('_', ' ')}[/]", f"[dim]{escape(number(value).expandtabs(2))}[/]")
     out.print(made)
 
 

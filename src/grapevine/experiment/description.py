@@ -38,6 +38,9 @@ from typing import Any, TypeVar
 
 from grapevine.experiment.lines import Path as Key
 from grapevine.experiment.lines import key_lines, nearest_line
+from grapevine.metrics.catalogue import CATALOGUE, find, unknown
+from grapevine.metrics.course import PROGRESS
+from grapevine.metrics.measured import quantities
 from grapevine.model.config import Config, field_types, value_mistake
 from grapevine.model.errors import UsageError
 from grapevine.model.settings import unknown_names, with_none
@@ -356,6 +359,20 @@ class _Checker:
         for key in needed.get(plot.get("kind", "series"), ()):
             if key not in plot:
                 self.note((*where, key), "a plot of this kind needs it")
+        if mistake := _unknown_measure(plot):
+            self.note((*where, "quantity" if plot.get("kind") == "distribution" else "y"), mistake)
+
+
+def _unknown_measure(plot: dict[str, Any]) -> str | None:
+    """What to say when nothing of the name that a plot shows is measured; None if it is, or if none is named."""
+    kind = plot.get("kind", "series")
+    name = plot.get("quantity" if kind == "distribution" else "y")
+    if name is None or kind not in PLOT_KINDS:
+        return None
+    if kind == "series":
+        return None if find(str(name)) else unknown(name, CATALOGUE)
+    known = list(quantities()) if kind == "distribution" else [metric.name for metric in PROGRESS]
+    return None if name in known else unknown(name, known)
 
 
 def published_experiments() -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""What delivery costs, from counts per event and per node. Each measure is defined here and nowhere else.
+"""What delivery costs, from counts per event and per node.
 
 Counts are weighted by the topic's publication rate: a topic that publishes twice as often counts twice. Definitions
 follow Vitis §IV: *hit ratio* is the share of subscribers reached, *overhead* the share of notifications that reached
@@ -10,35 +10,76 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+
+from grapevine.metrics.catalogue import Metric
+from grapevine.metrics.definitions import Largest, Ratio
+from grapevine.metrics.measured import Measure, MeasuredTable, declare
+from grapevine.model.tables import EVENTS
+
+RECEIVED = "wanted", "duplicate", "unwanted"
+
+HIT_RATIO = Metric(
+    "hit_ratio",
+    "hit ratio",
+    "The share of the subscribers that count whom an event reached, of all events.",
+    share=True,
+    better="high",
+)
+OVERHEAD = Metric(
+    "overhead",
+    "overhead",
+    "The share of all notifications that went to nodes without interest in the topic, repeated ones included.",
+    share=True,
+    better="low",
+)
+HOPS = Metric("hops", "hops, mean", "Nodes that passed an event on, in the mean over deliveries.", "hops", better="low")
+HOPS_P99 = Metric(
+    "hops_p99",
+    "hops, p99",
+    "Hops within which 99 % of the reached subscribers were reached, in the mean over events.",
+    "hops",
+    better="low",
+)
+HOPS_MAX = Metric("hops_max", "hops, max", "Hops of the longest delivery.", "hops", better="low")
+NOTIFICATIONS_PER_EVENT = Metric(
+    "notifications_per_event", "notifications per event", "Notifications of a mean event, wanted or not.", better="low"
+)
+DUPLICATES_PER_EVENT = Metric(
+    "duplicates_per_event",
+    "duplicates per event",
+    "Notifications of a mean event to interested nodes that had it already.",
+    better="low",
+)
+RELAYS_PER_EVENT = Metric(
+    "relays_per_event",
+    "relays per event",
+    "Nodes without interest in the topic that a mean event reached.",
+    better="low",
+)
+OUTCOME = HIT_RATIO, OVERHEAD, HOPS  # what is told of events first, and on the way
+
+TRAFFIC = declare(
+    MeasuredTable(
+        EVENTS,
+        (
+            Measure.defined(HIT_RATIO, Ratio(("reached",), ("subscribers",))),
+            Measure.defined(OVERHEAD, Ratio(("unwanted",), RECEIVED)),
+            Measure.defined(HOPS, Ratio(("hops_sum",), ("reached",))),
+            Measure.defined(HOPS_P99, Ratio(("hops_p99",))),
+            Measure.defined(HOPS_MAX, Largest("hops_max")),
+            Measure.defined(NOTIFICATIONS_PER_EVENT, Ratio(RECEIVED)),
+            Measure.defined(DUPLICATES_PER_EVENT, Ratio(("duplicate",))),
+            Measure.defined(RELAYS_PER_EVENT, Ratio(("relays",))),
+        ),
+    )
+)
 
 
-def _sum(weight: NDArray[np.float64], values: ArrayLike) -> float:
-    return float(np.dot(weight, np.asarray(values, np.float64)))
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if whole else None
-
-
-def summarise_events(events: dict[str, Any]) -> dict[str, float | None]:
-    """Headline numbers of many events, given as columns (`rate`, `subscribers`, `reached`, `wanted`, …)."""
-    weight = np.asarray(events["rate"], np.float64)
-    total = {
-        name: _sum(weight, events[name])
-        for name in ("subscribers", "reached", "wanted", "duplicate", "unwanted", "relays", "hops_sum")
-    }
-    received = total["wanted"] + total["duplicate"] + total["unwanted"]
-    return {
-        "hit_ratio": _ratio(total["reached"], total["subscribers"]),
-        "overhead": _ratio(total["unwanted"], received),
-        "hops": _ratio(total["hops_sum"], total["reached"]),
-        "hops_p99": _ratio(_sum(weight, events["hops_p99"]), float(weight.sum())),
-        "hops_max": float(np.max(events["hops_max"], initial=0)),
-        "notifications_per_event": _ratio(received, float(weight.sum())),
-        "duplicates_per_event": _ratio(total["duplicate"], float(weight.sum())),
-        "relays_per_event": _ratio(total["relays"], float(weight.sum())),
-    }
+def outcome(events: dict[str, Any]) -> dict[str, float | None]:
+    """What became of some events, given as columns of the table `events`: the columns of `rounds` that tell of it."""
+    numbers = TRAFFIC.of_columns(events)
+    return {metric.name: numbers[metric.name] for metric in OUTCOME}
 
 
 def node_overhead(
@@ -48,9 +89,3 @@ def node_overhead(
     received = wanted + duplicate + unwanted
     with np.errstate(invalid="ignore"):
         return np.asarray(unwanted / np.where(received > 0, received, np.nan), np.float64)
-
-
-def share_above(overhead: NDArray[np.float64], threshold: float) -> float | None:
-    """The share of nodes with more overhead than the threshold, among those that received anything (Vitis Fig. 5)."""
-    known = overhead[~np.isnan(overhead)]
-    return _ratio(float((known > threshold).sum()), float(len(known)))

@@ -18,6 +18,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from grapevine import __version__
+from grapevine.metrics.course import ONLINE
+from grapevine.metrics.findings import MESSAGES
+from grapevine.metrics.headlines import headlines
+from grapevine.metrics.structure import GATEWAYS_PER_TOPIC
+from grapevine.metrics.timed import DELAY_MS_AT
+from grapevine.metrics.traffic import HIT_RATIO, OVERHEAD
 from grapevine.model import tables
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import Manifest
@@ -30,15 +36,17 @@ from grapevine.pipeline.live_drawing import draw, drawn_topic
 from grapevine.pipeline.measure import Run, measure
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.topic_graphs import graphs_of
-from grapevine.sim.peer_tables import headlines
 
 RUN = "live"
+_PROGRESS = {
+    "Hit ratio": HIT_RATIO,
+    "Delay": DELAY_MS_AT.of(quantile="p50"),
+    "Delay of the slowest": DELAY_MS_AT.of(quantile="p95"),
+    "Overhead": OVERHEAD,
+    "Nodes": ONLINE,
+}
 _PLOTS: list[dict[str, Any]] = [
-    {"title": "Hit ratio", "kind": "progress", "y": "hit_ratio", "y_label": "subscribers reached", "percent": True},
-    {"title": "Delay", "kind": "progress", "y": "delay_ms_p50", "y_label": "median delay, ms"},
-    {"title": "Delay of the slowest", "kind": "progress", "y": "delay_ms_p95", "y_label": "delay, p95, ms"},
-    {"title": "Overhead", "kind": "progress", "y": "overhead", "y_label": "notifications not wanted", "percent": True},
-    {"title": "Nodes", "kind": "progress", "y": "online", "y_label": "nodes online"},
+    *({"title": title, "kind": "progress", "y": metric.name} for title, metric in _PROGRESS.items()),
     {"title": "Degree", "kind": "distribution", "quantity": "degree", "x_label": "neighbours"},
 ]
 
@@ -72,7 +80,7 @@ def collect(stage: Stage, folder: Path, out: Path, *, force: bool = False) -> Ma
         shutil.rmtree(scratch)
         return measure(
             stage,
-            [Run(RUN, system, RUN, "{}", 0, moving=True)],
+            [Run(RUN, system, RUN, "{}", 0, show_course=True)],
             {},
             partial,
             made_by="collect",
@@ -253,7 +261,7 @@ class _Collection:
             **{name: value or 0 for name, value in totals.asDict().items()},
         }
         sent = found["peers"]["messages_out"].to_numpy().sum()
-        return headlines(found) | {"messages": float(sent)}
+        return headlines(found) | {MESSAGES.name: float(sent), GATEWAYS_PER_TOPIC.name: None}
 
 
 def _topic_names(diaries: Diaries) -> DataFrame:

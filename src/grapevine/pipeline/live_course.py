@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from grapevine.metrics.structure import DEGREE, DEGREE_MAX
+from grapevine.metrics.traffic import OUTCOME, TRAFFIC
 from grapevine.pipeline.diaries import Diaries
 from grapevine.pipeline.live_nodes import Span
 
@@ -81,17 +83,16 @@ def _degrees(online: DataFrame, told: DataFrame, course: Course) -> DataFrame:
     known = online.join(lately, ["node", "session", "round"], "left").select(
         "round", F.last("neighbours", ignorenulls=True).over(so_far).alias("neighbours")
     )
-    return known.groupBy("round").agg(F.avg("neighbours").alias("degree"), F.max("neighbours").alias("degree_max"))
+    return known.groupBy("round").agg(
+        F.avg("neighbours").alias(DEGREE.name), F.max("neighbours").alias(DEGREE_MAX.name)
+    )
 
 
 def _outcome(events: DataFrame) -> DataFrame:
-    sums = {name: F.sum(name) for name in ("reached", "subscribers", "unwanted", "hops_sum")}
-    received = F.sum(F.col("wanted") + F.col("duplicate") + F.col("unwanted"))
-    return events.groupBy(F.col("row").alias("round")).agg(
-        F.when(sums["subscribers"] > 0, sums["reached"] / sums["subscribers"]).alias("hit_ratio"),
-        F.when(received > 0, sums["unwanted"] / received).alias("overhead"),
-        F.when(sums["reached"] > 0, sums["hops_sum"] / sums["reached"]).alias("hops"),
-    )
+    """What became of the events of each row, by the definitions of `metrics/traffic.py`."""
+    measures = [measure for measure in TRAFFIC.measures if measure.metric in OUTCOME]
+    of_events = [F.expr(measure.sql).alias(measure.metric.name) for measure in measures]
+    return events.groupBy(F.col("row").alias("round")).agg(*of_events)
 
 
 def _delays(deliveries: DataFrame) -> DataFrame:

@@ -76,7 +76,7 @@ def sweep(
     failed = {run.run_id: _failure(out, run) for run in runs if not _is_done(out, run)}
     return measure(
         stage,
-        [Run(r.run_id, r.system, r.workload.name, r.parameters, r.seed, bool(r.churn)) for r in runs],
+        [Run(r.run_id, r.system, r.workload.name, r.parameters, r.seed, show_course=bool(r.churn)) for r in runs],
         failed,
         out,
         made_by=f"run {experiment.name}",

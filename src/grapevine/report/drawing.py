@@ -23,7 +23,7 @@ class Drawing:
     """A picture with what it shows in words."""
 
     svg: str
-    said: str
+    description: str
     clusters: list[tuple[str, str]]  # colour and text of each legend entry
 
 
@@ -35,9 +35,9 @@ def draw_topic(nodes: list[Row], links: list[Row], name: str) -> Drawing:
     cluster_of = {node["node"]: node["cluster"] for node in nodes}
     known = [link for link in links if link["source"] in places and link["target"] in places]
     drawn = _thinned(known)
-    said = _describe(nodes, sizes, len(known), len(drawn))
+    description = _describe(nodes, sizes, len(known), len(drawn))
     parts = [
-        f'<svg class="overlay" viewBox="0 0 {SIZE} {SIZE}" role="img" aria-label="{escape(f"{name}: {said}")}">',
+        f'<svg class="overlay" viewBox="0 0 {SIZE} {SIZE}" role="img" aria-label="{escape(f"{name}: {description}")}">',
         f'<circle cx="{SIZE / 2}" cy="{SIZE / 2}" r="{RADIUS}" fill="none" stroke="var(--grid)" stroke-width="1.5"/>',
     ]
     faint = max(0.3, min(0.75, 90 / max(1, len(drawn))))
@@ -54,7 +54,7 @@ def draw_topic(nodes: list[Row], links: list[Row], name: str) -> Drawing:
     above = sorted(nodes, key=lambda node: (order.get(node["role"], 0), node["node"]))
     parts += [_node(node, places[node["node"]], radius, colours.get(node["cluster"], PLAIN)) for node in above]
     parts.append("</svg>")
-    return Drawing("".join(parts), said, _legend(sizes, colours))
+    return Drawing("".join(parts), description, _legend(sizes, colours))
 
 
 def role_swatch(role: str) -> str:

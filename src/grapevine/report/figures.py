@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from grapevine.metrics.numbers import number
 from grapevine.report import charts
 from grapevine.report.charts import Point
 from grapevine.report.looks import Key, Line, Looks, natural
 from grapevine.report.points import PlotData, Row, gather
-from grapevine.report.words import count, listed, number, sentence, value_name
+from grapevine.report.words import count, listed, sentence, value_name
 
 MOST_LINES = 8  # in one panel; more of them nobody can follow
 MOST_PANELS = 9
@@ -70,9 +71,9 @@ def make_figure(plot: dict[str, Any], tables: dict[str, list[Row]], looks: Looks
     return Figure(title, _explain(data, lines, split), list(lines.values()), claims, panels, data.x.connected)
 
 
-def plotted_measures(plots: Iterable[dict[str, Any]]) -> dict[str, bool]:
-    """The measures that plots show, with whether they are percentages."""
-    return {plot["y"]: bool(plot.get("percent")) for plot in plots if "y" in plot}
+def plotted_measures(plots: Iterable[dict[str, Any]]) -> list[str]:
+    """The names of the measures that plots show, each once."""
+    return list(dict.fromkeys(plot["y"] for plot in plots if "y" in plot))
 
 
 def _panels(keys: list[Key], looks: Looks) -> tuple[str, list[tuple[str, list[Key]]]]:
@@ -139,7 +140,7 @@ def _explain(data: PlotData, lines: dict[Key, Line], split: str) -> str:
     """A sentence or two that follow from the axes alone."""
     names = "system", "workload", data.grid
     varying = [name for part, name in enumerate(names) if len({key[part] for key in lines}) > 1]
-    text = data.said
+    text = data.sight
     if varying:
         text += f", one {'line' if data.x.connected else 'mark'} per {listed(varying)}"
     if data.seeds > 1:

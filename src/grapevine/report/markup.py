@@ -55,7 +55,7 @@ def _numeric(numeric: bool) -> str:
 
 def definition_list(entries: Sequence[tuple[str, str]]) -> str:
     """Terms with their descriptions; empty ones are left out."""
-    items = "".join(f"<div><dt>{text(term)}</dt><dd>{text(said)}</dd></div>" for term, said in entries if said)
+    items = "".join(f"<div><dt>{text(term)}</dt><dd>{text(meaning)}</dd></div>" for term, meaning in entries if meaning)
     return f'<dl class="facts">{items}</dl>'
 
 

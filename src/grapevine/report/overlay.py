@@ -37,14 +37,14 @@ def overlay_section(folder: Path, runs: list[Run], looks: Looks) -> str:
         drawing = draw_topic(nodes, links, f"{run['system']} {about}")
         seen |= {node["role"] for node in nodes} | {link["kind"] for link in links}
         clusters = "".join(
-            f'<li><i class="dot" style="background:{colour}"></i>{text(said)}</li>' for colour, said in drawing.clusters
+            f'<li><i class="dot" style="background:{colour}"></i>{text(name)}</li>' for colour, name in drawing.clusters
         )
-        caption = f"<h3>{text(run['system'])}</h3><p>{text(about)}: {text(drawing.said)}.</p>"
+        caption = f"<h3>{text(run['system'])}</h3><p>{text(about)}: {text(drawing.description)}.</p>"
         legend = f'<ul class="legend">{clusters}</ul>' if len(drawing.clusters) > 1 else ""
         figures.append(f'<figure class="card"><figcaption>{caption}{legend}</figcaption>{drawing.svg}</figure>')
     if not figures:
         return ""
-    roles = "".join(f"<li>{role_swatch(role)}{text(said)}</li>" for role, said in ROLES.items() if role in seen)
+    roles = "".join(f"<li>{role_swatch(role)}{text(meaning)}</li>" for role, meaning in ROLES.items() if role in seen)
     return (
         "<p>The nodes that carry one topic, at their places on the identifier ring (clockwise from the top; with "
         "network coordinates, in the direction in which the publisher sees them), and the "

@@ -228,8 +228,8 @@ def _data(folder: Path, stored: dict[str, Rows], base: str) -> str:
     entries = [(f"{name}/", f"{count(len(rows), 'row')}. {meanings[name]}") for name, rows in stored.items()]
     entries.append(("simulations/", "The tables of each run."))
     items = "".join(
-        f"<li>{link(f'{base}/{name}', name)} <span>{text(said.replace('`', ''))}</span></li>"
-        for name, said in entries
+        f"<li>{link(f'{base}/{name}', name)} <span>{text(content.replace('`', ''))}</span></li>"
+        for name, content in entries
         if (folder / name).is_dir()
     )
     return f'<p>Every number here comes from these folders of Parquet files.</p><ul class="folders">{items}</ul>'

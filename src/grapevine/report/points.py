@@ -8,14 +8,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from grapevine.metrics.catalogue import described
+from grapevine.metrics.measured import Quantity, quantities
+from grapevine.metrics.numbers import interval, number
 from grapevine.report.charts import Point, XAxis
 from grapevine.report.looks import Key, Looks, extra_label, natural
-from grapevine.report.words import SHARES, interval, listed, measure_name, number, parameter_name, sentence, value_name
+from grapevine.report.words import listed, parameter_name, sentence, value_name
 
 MOST_MARKERS = 24  # on one line; longer lines get one now and then
 MOST_TICKS = 10  # up to so many different values on x are the ticks themselves
 MOST_FILLED = 300  # a wider range of degrees is not filled up with zeros
-STEPS = {"overhead": 0.1}  # quantities whose distribution is stored in steps
 Row = dict[str, Any]
 
 
@@ -27,7 +29,7 @@ class PlotData:
     x: XAxis
     y_title: str
     percent: bool
-    said: str  # what one sees
+    sight: str  # what one sees, in words
     grid: str  # names of the parameters that tell series apart
     seeds: int = 1
     claimed: list[Row] = field(default_factory=list)
@@ -44,7 +46,7 @@ def gather(plot: dict[str, Any], tables: dict[str, list[Row]], looks: Looks) -> 
 
 
 def _series(plot: dict[str, Any], rows: list[Row], looks: Looks) -> PlotData:
-    x, percent = plot.get("x", ""), bool(plot.get("percent"))
+    x, (y_title, percent) = plot.get("x", ""), _y(plot)
     chosen = _of_metric(plot, rows)
     points: list[tuple[Key, Point]] = []
     for row in chosen:
@@ -64,32 +66,31 @@ def _series(plot: dict[str, Any], rows: list[Row], looks: Looks) -> PlotData:
         axis = XAxis(plot.get("x_label") or x, names, connected=False)
     else:
         axis = _axis(x, plot, [point["x"] for _, point in points if "x" in point])
-    y_title = plot.get("y_label") or measure_name(plot.get("y", ""))
-    said = f"{sentence(y_title)} against {axis.title}" if axis.title else sentence(y_title)
+    sight = f"{sentence(y_title)} against {axis.title}" if axis.title else sentence(y_title)
     grid = _grid(chosen, without=x)
-    return PlotData(_ordered(points, axis), axis, y_title, percent, said, grid, _seeds(chosen), _claimed(plot))
+    return PlotData(_ordered(points, axis), axis, y_title, percent, sight, grid, _seeds(chosen), _claimed(plot))
 
 
 def _progress(plot: dict[str, Any], rows: list[Row]) -> PlotData:
-    chosen, percent = _of_metric(plot, rows), bool(plot.get("percent"))
+    chosen, (y_title, percent) = _of_metric(plot, rows), _y(plot)
     points = [(_key(row), _spread(row, percent) | {"x": row["round"]}) for row in chosen]
     axis = XAxis(plot.get("x_label") or "round")
-    y_title = plot.get("y_label") or measure_name(plot.get("y", ""))
-    said = f"{sentence(y_title)} as the run goes on"
+    sight = f"{sentence(y_title)} as the run goes on"
     grid = _grid(chosen)
-    return PlotData(_ordered(points, axis), axis, y_title, percent, said, grid, _seeds(chosen), _claimed(plot))
+    return PlotData(_ordered(points, axis), axis, y_title, percent, sight, grid, _seeds(chosen), _claimed(plot))
 
 
 def _distribution(plot: dict[str, Any], rows: list[Row]) -> PlotData:
-    """A share of nodes is a percentage in any case; `percent` says so of x as well where the quantity is a share."""
-    quantity = plot.get("quantity", "")
-    percent = bool(plot.get("percent")) and quantity in SHARES
-    chosen = [row for row in rows if row["quantity"] == quantity]
+    """A share of nodes is a percentage in any case, and x is one as well where the quantity is a share."""
+    name = plot.get("quantity", "")
+    quantity = quantities().get(name) or Quantity(name, parameter_name(name))
+    percent = quantity.share and bool(plot.get("percent", True))
+    chosen = [row for row in rows if row["quantity"] == name]
     shares: dict[Key, dict[float, float]] = {}
     for row in chosen:
         shares.setdefault(_key(row), {})[round(row["at"], 9)] = row["share"]
-    title = plot.get("x_label") or parameter_name(quantity)
-    step = STEPS.get(quantity)
+    title = plot.get("x_label") or quantity.label
+    step = 1 / quantity.steps if quantity.steps else None
     if step:
         ats = [round(i * step, 9) for i in range(round(1 / step))]
         axis = XAxis(title, ticks=(0, 0.25, 0.5, 0.75, 1), percent=percent, domain=(0.0, 1.0))
@@ -107,8 +108,14 @@ def _distribution(plot: dict[str, Any], rows: list[Row]) -> PlotData:
     points = _ordered(points, axis)
     for _, point in points:
         point["mark"] &= point["y"] > 0  # else a row of markers on the axis says that nothing is there
-    said = f"How {title} is distributed over the online nodes, all seeds together"
-    return PlotData(points, axis, plot.get("y_label") or "share of nodes", True, said, _grid(chosen))
+    sight = f"How {title} is distributed over the online nodes, all seeds together"
+    return PlotData(points, axis, plot.get("y_label") or "share of nodes", True, sight, _grid(chosen))
+
+
+def _y(plot: dict[str, Any]) -> tuple[str, bool]:
+    """The title of the y axis, and whether it is in percent: as the plot says, or else as its metric does."""
+    metric = described(plot.get("y", ""))
+    return plot.get("y_label") or metric.heading, bool(plot.get("percent", metric.share))
 
 
 def _of_metric(plot: dict[str, Any], rows: list[Row]) -> list[Row]:

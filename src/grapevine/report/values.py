@@ -8,56 +8,65 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
+from grapevine.metrics.catalogue import Metric, described
+from grapevine.metrics.findings import CPU_S, WALL_S
+from grapevine.metrics.numbers import number
+from grapevine.metrics.traffic import OUTCOME
 from grapevine.report.looks import Looks, extra_label
 from grapevine.report.markup import Cell, link, sortable_table, text
-from grapevine.report.words import SHARES, duration, interval, measure_name, number, parameter_name, value_name
+from grapevine.report.words import duration, parameter_name, value_name
 
-HEADLINE = "hit_ratio", "overhead", "hops"
 Row = dict[str, Any]
 Point = tuple[str, str, str]  # system, workload, parameters as stored
 
 
-def series_tables(rows: list[Row], plotted: dict[str, bool], looks: Looks) -> str:
+def series_tables(rows: list[Row], plotted: list[str], looks: Looks) -> str:
     """Means over seeds, a row per system, workload and grid point; first what the figures show, then everything."""
     if not rows:
         return ""
     present = list(dict.fromkeys(sorted(row["metric"] for row in rows)))
-    main = [name for name in dict.fromkeys((*plotted, *HEADLINE)) if name in present]
+    main = [name for name in _first(plotted) if name in present]
     several = any(row["runs"] > 1 for row in rows)
     means = "means over seeds ± half their 95% confidence interval" if several else "one seed each"
-    made = _series_table(f"The measures that the figures show: {means}", rows, main or present, plotted, looks)
+    made = _series_table(f"The measures that the figures show: {means}", rows, main or present, looks)
     if main and len(present) > len(main):
         ordered = main + [name for name in present if name not in main]
-        inner = _series_table(f"All measures: {means}", rows, ordered, plotted, looks)
+        inner = _series_table(f"All measures: {means}", rows, ordered, looks)
         made += f"<details><summary>All {len(present)} measures</summary>{inner}</details>"
     return made
 
 
-def _series_table(caption: str, rows: list[Row], measures: list[str], plotted: dict[str, bool], looks: Looks) -> str:
+def _first(plotted: list[str]) -> list[str]:
+    """The measures that tables begin with: those of the figures, and what became of events."""
+    return list(dict.fromkeys((*plotted, *(metric.name for metric in OUTCOME))))
+
+
+def _series_table(caption: str, rows: list[Row], names: list[str], looks: Looks) -> str:
+    measures = [described(name) for name in names]
     points: dict[Point, dict[str, Row]] = {}
     for row in rows:
         points.setdefault(_point(row), {})[row["metric"]] = row
     keys = _parameter_keys(rows)
-    columns = ["system", "workload", *map(parameter_name, keys), *map(measure_name, measures), "seeds"]
+    columns = ["system", "workload", *map(parameter_name, keys), *(metric.heading for metric in measures), "seeds"]
     body = []
     for (system, workload, parameters), found in sorted(points.items(), key=lambda item: _order(item[0], looks)):
         cells = [Cell.of(system), Cell.of(workload), *_parameter_cells(parameters, keys)]
-        cells += [_mean(found.get(name), _percent(name, plotted)) for name in measures]
+        cells += [_mean(found.get(metric.name), metric) for metric in measures]
         seeds = max(row["runs"] for row in found.values())
         body.append([*cells, Cell.of(number(seeds), seeds)])
     return sortable_table(caption, columns, body, numeric=set(range(2, len(columns))))
 
 
-def runs_table(runs: list[Row], metrics: list[Row], plotted: dict[str, bool], looks: Looks, base: str) -> str:
+def runs_table(runs: list[Row], metrics: list[Row], plotted: list[str], looks: Looks, base: str) -> str:
     """Every run with its own values; its name leads to its folder."""
     if not runs:
         return ""
     values = {(row["run_id"], row["metric"]): row["value"] for row in metrics}
-    wanted = dict.fromkeys((*plotted, *HEADLINE))
-    measures = [name for name in wanted if any(key[1] == name for key in values)]
+    measures = [described(name) for name in _first(plotted) if any(key[1] == name for key in values)]
     keys = _parameter_keys(runs)
     parameters = [parameter_name(key) for key in keys]
-    columns = ["run", "system", "workload", *parameters, "seed", "status", *map(measure_name, measures), "wall", "CPU"]
+    headings = [*(metric.heading for metric in measures), WALL_S.label, CPU_S.label]
+    columns = ["run", "system", "workload", *parameters, "seed", "status", *headings]
     body = []
     for run in sorted(runs, key=lambda run: (*_order(_point(run), looks), run["seed"])):
         name, done = run["run_id"], run["status"] == "done"
@@ -65,30 +74,26 @@ def runs_table(runs: list[Row], metrics: list[Row], plotted: dict[str, bool], lo
         cells = [Cell(shown, name), Cell.of(run["system"]), Cell.of(run["workload"])]
         cells += [*_parameter_cells(run["parameters"], keys), Cell.of(str(run["seed"]), run["seed"])]
         cells.append(Cell.of("done") if done else Cell(f'<b class="failed">{text(run["status"])}</b>', run["status"]))
-        for measure in measures:
-            value = values.get((name, measure))
-            cells.append(_number(value, number(value, percent=_percent(measure, plotted))))
-        cells += [_number(run[key], duration(run[key])) for key in ("wall_s", "cpu_s")]
+        for metric in measures:
+            value = values.get((name, metric.name))
+            cells.append(_number(value, metric.shown(value)))
+        cells += [_number(run[metric.name], duration(run[metric.name])) for metric in (WALL_S, CPU_S)]
         body.append(cells)
     texts = {0, 1, 2, 4 + len(keys)}
     return sortable_table("All runs", columns, body, numeric=set(range(len(columns))) - texts)
 
 
-def _mean(row: Row | None, percent: bool) -> Cell:
+def _mean(row: Row | None, metric: Metric) -> Cell:
     if row is None:
         return _number(None, "–")
     half = (row["high"] - row["low"]) / 2 if row["runs"] > 1 else 0.0
-    return _number(row["mean"], interval(row["mean"], half, percent=percent))
+    return _number(row["mean"], metric.shown_with_spread(row["mean"], half))
 
 
 def _number(value: float | None, shown: str) -> Cell:
     """A number's cell; what is not there has nothing to sort by, and page.js puts it last."""
     missing = value is None or not math.isfinite(value)
     return Cell(text(shown), None if missing else value)
-
-
-def _percent(measure: str, plotted: dict[str, bool]) -> bool:
-    return plotted.get(measure, measure in SHARES)
 
 
 def _parameter_keys(rows: Iterable[Row]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Numbers and names as a person reads them."""
+"""Names, times and lists as a person reads them; how numbers are written is said in `metrics/numbers.py`."""
 
 from __future__ import annotations
 
@@ -6,62 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-# Measures that are shares: shown as percentages wherever a plot does not say otherwise.
-SHARES = {"hit_ratio", "overhead", "nodes_over_20_percent", "connected_topics", "ring"}
-
-_NAMES = {
-    "hops": "hops, mean",
-    "hops_p50": "hops, median",
-    "hops_p95": "hops, p95",
-    "hops_p99": "hops, p99",
-    "hops_max": "hops, max",
-    "notifications_per_event": "notifications per event",
-    "duplicates_per_event": "duplicates per event",
-    "relays_per_event": "relays per event",
-    "nodes_over_20_percent": "nodes with over 20% overhead",
-    "degree": "degree, mean",
-    "degree_max": "degree, max",
-    "clusters_per_topic": "clusters per topic",
-    "connected_topics": "topics in one cluster",
-    "gateways_per_topic": "gateways per topic",
-    "ring": "ring correctness",
-    "lookup_hops": "hops of a lookup",
-    "wall_s": "wall time, s",
-    "cpu_s": "CPU time, s",
-}
-
-
-def measure_name(key: str) -> str:
-    """A measure's key in words."""
-    return _NAMES.get(key, parameter_name(key))
+from grapevine.metrics.numbers import number
 
 
 def parameter_name(key: str) -> str:
     """A parameter's key in words."""
     return key.replace("_", " ")
-
-
-def number(value: Any, *, percent: bool = False) -> str:
-    """One value: 12,345 or 0.1234 or 9.04%; a dash for what is not there."""
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return "–"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if percent:
-        return f"{value:.2%}"
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def interval(mean: float, half: float, *, percent: bool = False) -> str:
-    """A mean with half its confidence interval, both to the digits that the interval supports."""
-    if not half > 0 or not math.isfinite(half):
-        return number(mean, percent=percent)
-    if percent:
-        return f"{mean:.2%} ± {half:.2%}"
-    digits = max(0, min(3, 1 - math.floor(math.log10(half))))
-    return f"{mean:,.{digits}f} ± {half:,.{digits}f}"
 
 
 def duration(seconds: float | None) -> str:

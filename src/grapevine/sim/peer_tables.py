@@ -13,8 +13,13 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from grapevine.metrics.findings import LOOKUP_HOPS, MESSAGES, RING, UTILITY
+from grapevine.metrics.headlines import headlines
+from grapevine.metrics.own import BEST_FRIENDS_COVER, FALSE_POSITIVES
 from grapevine.metrics.similarity import share_covered
-from grapevine.metrics.traffic import node_overhead, share_above, summarise_events
+from grapevine.metrics.structure import CONNECTED_TOPICS, DEGREE, DEGREE_MAX, DIAMETER, GATEWAYS_PER_TOPIC
+from grapevine.metrics.timed import DELAY_MS_AT, STRETCH_AT, over_distance, quantile
+from grapevine.metrics.traffic import node_overhead, outcome
 from grapevine.model import tables
 from grapevine.systems.contracts.peer import FROM_BEHIND, Address, Place
 from grapevine.systems.rappel.bloom import false_positive_rate
@@ -22,6 +27,7 @@ from grapevine.systems.rappel.bloom import false_positive_rate
 if TYPE_CHECKING:
     from grapevine.sim.peers import PeerRun
 
+_ON_THE_WAY = {"p50": 0.5, "p95": 0.95}  # quantiles that the table `rounds` has
 Graph = dict[Address, Collection[Address]]  # of a topic: with whom each node that is in it exchanges events
 
 
@@ -33,8 +39,8 @@ def round_row(run: PeerRun, before: list[dict[str, Any]]) -> dict[str, Any]:
         "online": len(degrees),
         "joined": run.joined - sum(row["joined"] for row in before),
         "left": run.left - sum(row["left"] for row in before),
-        "degree": float(np.mean(degrees)) if degrees else None,
-        "degree_max": max(degrees, default=0),
+        DEGREE.name: float(np.mean(degrees)) if degrees else None,
+        DEGREE_MAX.name: max(degrees, default=0),
     }
 
 
@@ -64,36 +70,13 @@ def final_tables(run: PeerRun, rows: list[dict[str, Any]]) -> dict[str, pa.Table
 
 
 def summarise(run: PeerRun, found: dict[str, pa.Table]) -> dict[str, float | None]:
-    """Headline numbers of a run."""
+    """Headline numbers of a run in virtual time; there is no ring, and nobody is a gateway."""
+    friends = run.clock.best_friends
     return headlines(found) | {
-        "messages": float(sum(run.engine.counts.values())),
-        "best_friends_cover": share_covered(run.workload, run.clock.best_friends) if run.clock.best_friends else None,
-        **{f"false_positives_{feeds}": _false_positives(run, feeds) for feeds in (50, 100, 200)},
-        **dict.fromkeys(("gateways_per_topic", "ring", "lookup_hops", "utility")),
-    }
-
-
-def headlines(found: dict[str, pa.Table]) -> dict[str, float | None]:
-    """What the tables alone tell: also those of a live run."""
-    events = {name: found["events"][name].to_numpy() for name in tables.EVENTS.column_names}
-    nodes, peers, topics = found["node_load"], found["peers"], found["topic_overlay"]
-    degree = nodes["degree"].to_numpy()[nodes["online"].to_numpy()]
-    delay = found["deliveries"]["delay_ms"].to_numpy()
-    clusters = topics["clusters"].to_numpy()[topics["subscribers"].to_numpy() > 0]
-    spent = peers["online_s"].to_numpy()
-    sent = peers["messages_in"].to_numpy() + peers["messages_out"].to_numpy()
-    rates = sent[spent > 0] / spent[spent > 0]
-    return summarise_events(events) | {
-        "delay_ms": _quantile(delay, 0.5),
-        "delay_ms_p95": _quantile(delay, 0.95),
-        "stretch": _quantile(_stretch(found["deliveries"]), 0.5),
-        "stretch_p95": _quantile(_stretch(found["deliveries"]), 0.95),
-        "messages_per_s": _quantile(rates, 0.5),
-        "nodes_over_20_percent": share_above(nodes["overhead"].to_numpy(zero_copy_only=False), 0.2),
-        "degree": float(degree.mean()) if len(degree) else None,
-        "degree_max": float(degree.max(initial=0)),
-        "clusters_per_topic": float(clusters.mean()) if len(clusters) else None,
-        "connected_topics": float((clusters == 1).mean()) if len(clusters) else None,
+        MESSAGES.name: float(sum(run.engine.counts.values())),
+        BEST_FRIENDS_COVER.name: share_covered(run.workload, friends) if friends else None,
+        **{FALSE_POSITIVES.of(number=feeds).name: _false_positives(run, feeds) for feeds in (50, 100, 200)},
+        **{metric.name: None for metric in (GATEWAYS_PER_TOPIC, RING, LOOKUP_HOPS, UTILITY)},
     }
 
 
@@ -104,21 +87,6 @@ def _false_positives(run: PeerRun, feeds: int) -> float | None:
 
 def _online(run: PeerRun) -> list[Address]:
     return sorted(node for node in run.engine.peers if node < run.workload.node_count)
-
-
-def _quantile(values: NDArray[Any], share: float) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(np.quantile(known, share)) if len(known) else None
-
-
-def _stretch(deliveries: pa.Table) -> NDArray[np.float64]:
-    """The way in coordinates over the direct distance; NaN where there are no coordinates, or no distance."""
-    way = deliveries["path_ms"].to_numpy(zero_copy_only=False)
-    return _ratio(way, deliveries["coordinate_ms"].to_numpy(zero_copy_only=False))
-
-
-def _ratio(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(a / np.where(b > 0, b, np.nan), np.float64)
 
 
 def _table(table: tables.Table, columns: dict[str, NDArray[Any]]) -> pa.Table:
@@ -132,19 +100,17 @@ def _on_the_way(
     """What became of the events that were published between two rows."""
     first = rows[i - 1]["round"] if i else 0
     among = (events["round"] >= first) & (events["round"] < rows[i]["round"])
-    empty: dict[str, Any] = dict.fromkeys(("ring", "utility", "connected_topics", "diameter"))
+    empty: dict[str, Any] = {metric.name: None for metric in (RING, UTILITY, CONNECTED_TOPICS, DIAMETER)}
     if not among.any():
         return empty
-    summary = summarise_events({name: values[among] for name, values in events.items()})
     chosen = among[deliveries["event"]]
     delay = deliveries["delay_ms"][chosen]
-    stretch = _ratio(deliveries["path_ms"][chosen], deliveries["coordinate_ms"][chosen])
-    return empty | {
-        **{name: summary[name] for name in ("hit_ratio", "overhead", "hops")},
-        "delay_ms_p50": _quantile(delay, 0.5),
-        "delay_ms_p95": _quantile(delay, 0.95),
-        "stretch_p50": _quantile(stretch, 0.5),
-        "stretch_p95": _quantile(stretch, 0.95),
+    stretch = over_distance(deliveries["path_ms"][chosen], deliveries["coordinate_ms"][chosen])
+    return {
+        **empty,
+        **outcome({name: values[among] for name, values in events.items()}),
+        **{DELAY_MS_AT.of(quantile=name).name: quantile(delay, share) for name, share in _ON_THE_WAY.items()},
+        **{STRETCH_AT.of(quantile=name).name: quantile(stretch, share) for name, share in _ON_THE_WAY.items()},
     }
 
 

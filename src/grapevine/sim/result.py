@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from grapevine.metrics.catalogue import described
+from grapevine.metrics.headlines import BRIEF
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
@@ -100,20 +102,15 @@ class Simulation:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name.replace('_', ' '))}</th><td>{value:.4g}</td></tr>"
-            for name, value in self.summary.items()
+            f"<tr><th style='text-align:left'>{html.escape(metric.heading)}</th><td>{metric.shown(value)}</td></tr>"
+            for metric, value in ((described(name), value) for name, value in self.summary.items())
             if value is not None
         )
         return f"<b>{html.escape(self.system)}</b> on {html.escape(self.workload)}<table>{rows}</table>"
 
     def _headline(self) -> list[str]:
-        shown = {
-            "hit_ratio": "hit ratio {:.4%}",
-            "overhead": "overhead {:.2%}",
-            "hops": "{:.2f} hops",
-            "degree": "degree {:.1f}",
-        }
-        return [text.format(self.summary[name]) for name, text in shown.items() if self.summary[name] is not None]
+        known = [(metric, self.summary.get(metric.name)) for metric in BRIEF]
+        return [f"{metric.label} {metric.shown(value)}" for metric, value in known if value is not None]
 
 
 def export_links(links: pa.Table, target: Path, *, format: str | None = None) -> Path:

@@ -14,9 +14,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from grapevine.metrics.distributions import Histogram
+from grapevine.metrics.findings import CPU_S, LOOKUP_HOPS, POPULARITY_EXPONENT, RING, TOP_INTERSECTION, UTILITY, WALL_S
+from grapevine.metrics.headlines import headlines
 from grapevine.metrics.power_law import fit_power_law
 from grapevine.metrics.similarity import mean_top_intersection
-from grapevine.metrics.traffic import node_overhead, share_above, summarise_events
+from grapevine.metrics.structure import CONNECTED_TOPICS, DEGREE, DEGREE_MAX, DIAMETER
+from grapevine.metrics.traffic import node_overhead, outcome
 from grapevine.model import tables
 from grapevine.model.config import Config, check_seed, parameter
 from grapevine.model.errors import UsageError
@@ -145,8 +148,8 @@ def simulate(
     samples: list[dict[str, Any]] = []
     measured: list[dict[str, NDArray[Any]]] = []
     before = 0, 0
-    said: dict[str, Sent] = {}
-    letters: list[dict[str, Any]] = []
+    sent_before: dict[str, Sent] = {}
+    messages: list[dict[str, Any]] = []
     for now in range(1, run.rounds + 1):
         engine.step()
         if (now >= run.measure_from and now % run.measure_every == 0) or now == run.rounds:
@@ -154,8 +157,10 @@ def simulate(
             row |= {"joined": engine.joined - before[0], "left": engine.left - before[1]}
             before = engine.joined, engine.left
             sent = engine.system.messages()
-            letters += [_letters(now, kind, total, said.get(kind, Sent(0, 0))) for kind, total in sent.items()]
-            said = sent
+            messages += [
+                _message_row(now, kind, total, sent_before.get(kind, Sent(0, 0))) for kind, total in sent.items()
+            ]
+            sent_before = sent
             samples.append(row)
             if engine.schedule.changes and events is not None:
                 measured.append(events)
@@ -173,16 +178,20 @@ def simulate(
         tables.LINKS.name: _table(tables.LINKS, links_of(engine)),
         **_drawn(engine),
         tables.ROUNDS.name: pa.Table.from_pylist(samples, schema=tables.ROUNDS.schema),
-        tables.MESSAGES.name: pa.Table.from_pylist(letters, schema=tables.MESSAGES.schema),
+        tables.MESSAGES.name: pa.Table.from_pylist(messages, schema=tables.MESSAGES.schema),
         tables.REPAIRS.name: pa.Table.from_pylist(engine.system.repairs(), schema=tables.REPAIRS.schema),
         **{table.name: table.schema.empty_table() for table in tables.TIMED_TABLES},
     }
     similar = mean_top_intersection(workload, run.intersection_nodes) if run.intersection_nodes else None
-    summary = _summarise(engine, found) | {
-        "top_intersection": similar,
-        "popularity_exponent": _popularity_exponent(workload) if run.fit_popularity else None,
-        "wall_s": time.perf_counter() - began,
-        "cpu_s": time.process_time() - cpu,
+    summary = headlines(found) | {
+        RING.name: engine.ring_correctness(),
+        LOOKUP_HOPS.name: engine.lookup_hops(),
+        UTILITY.name: engine.mean_utility(),
+        **engine.system.findings(),
+        TOP_INTERSECTION.name: similar,
+        POPULARITY_EXPONENT.name: _popularity_exponent(workload) if run.fit_popularity else None,
+        WALL_S.name: time.perf_counter() - began,
+        CPU_S.name: time.process_time() - cpu,
     }
     settings = run.as_dict()
     return Simulation(
@@ -195,8 +204,8 @@ def _popularity_exponent(workload: Workload) -> float | None:
     return fit.exponent if fit else None
 
 
-def _letters(now: int, kind: str, total: Sent, before: Sent) -> dict[str, Any]:
-    """A row of the `messages` table."""
+def _message_row(now: int, kind: str, total: Sent, before: Sent) -> dict[str, Any]:
+    """A row of the `messages` table: what was sent since the measured round before."""
     carried = total.descriptors - before.descriptors
     return {"round": now, "kind": kind, "count": total.messages - before.messages, "descriptors": carried}
 
@@ -210,10 +219,10 @@ def _measure_sample(
     row = {
         "round": engine.now,
         "online": int(alive.sum()),
-        "degree": float(degree.mean()) if alive.any() else None,
-        "degree_max": int(degree.max()) if alive.any() else None,
-        "ring": engine.ring_correctness(),
-        "utility": engine.mean_utility(),
+        DEGREE.name: float(degree.mean()) if alive.any() else None,
+        DEGREE_MAX.name: int(degree.max()) if alive.any() else None,
+        RING.name: engine.ring_correctness(),
+        UTILITY.name: engine.mean_utility(),
     }
     if run.measure_topics == 0:
         return row, None
@@ -223,11 +232,10 @@ def _measure_sample(
     engine.settle(window)
     topics = np.arange(*window, dtype=np.int32)
     events, _ = engine.publish(topics, grace_rounds=run.grace_rounds)
-    row["connected_topics"] = engine.connected_topics(window, grace_rounds=run.grace_rounds)
+    row[CONNECTED_TOPICS.name] = engine.connected_topics(window, grace_rounds=run.grace_rounds)
     if run.measure_diameters:
-        row["diameter"] = float(engine.topic_diameters(topics).mean())
-    summary = summarise_events(events)
-    return row | {name: summary[name] for name in ("hit_ratio", "overhead", "hops")}, events
+        row[DIAMETER.name] = float(engine.topic_diameters(topics).mean())
+    return row | outcome(events), events
 
 
 def _table(table: tables.Table, columns: dict[str, Any]) -> pa.Table:
@@ -274,26 +282,4 @@ def _drawn(engine: Rounds) -> dict[str, pa.Table]:
     return {
         tables.DRAWN_NODES.name: pa.table(nodes, schema=tables.DRAWN_NODES.schema),
         tables.DRAWN_LINKS.name: pa.table(links, schema=tables.DRAWN_LINKS.schema),
-    }
-
-
-def _summarise(engine: Rounds, found: dict[str, pa.Table]) -> dict[str, float | None]:
-    events = {name: found["events"][name].to_numpy() for name in tables.EVENTS.column_names}
-    nodes, topics = found["node_load"], found["topic_overlay"]
-    online = nodes["online"].to_numpy()
-    degree = nodes["degree"].to_numpy()[online]
-    overhead = nodes["overhead"].to_numpy()
-    subscribers = topics["subscribers"].to_numpy()
-    served = subscribers > 0
-    return summarise_events(events) | {
-        "nodes_over_20_percent": share_above(overhead, 0.2),
-        "degree": float(degree.mean()) if len(degree) else None,
-        "degree_max": float(degree.max(initial=0)),
-        "clusters_per_topic": float(topics["clusters"].to_numpy()[served].mean()) if served.any() else None,
-        "connected_topics": float((topics["clusters"].to_numpy()[served] == 1).mean()) if served.any() else None,
-        "gateways_per_topic": float(topics["gateways"].to_numpy()[served].mean()) if served.any() else None,
-        "ring": engine.ring_correctness(),
-        "lookup_hops": engine.lookup_hops(),
-        "utility": engine.mean_utility(),
-        **engine.system.findings(),
     }

@@ -1,7 +1,7 @@
 """What a claim and its judge are; the claims of each paper are in a module of their own.
 
 A verdict is `met`, `not met`, or `not here` with the reason. Bands are those of the claim's row; a judge never looks at
-anything but stored series.
+anything but stored series. Judges name metrics by the constants of `metrics/`, so that a wrong name fails at once.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+from grapevine.metrics.catalogue import Metric
 
 MET, NOT_MET, NOT_HERE = "met", "not met", "not here"
 
@@ -25,27 +27,27 @@ class Evidence:
     series: dict[str, list[dict[str, Any]]]  # by experiment
     absent: dict[str, str]  # experiment → reason
 
-    def rows(self, experiment: str, metric: str, system: str, workload: str | None = None) -> list[dict[str, Any]]:
+    def rows(self, experiment: str, metric: Metric, system: str, workload: str | None = None) -> list[dict[str, Any]]:
         """The points of one metric; of all workloads when none is named."""
         if experiment in self.absent or experiment not in self.series:
             raise MissingError(self.absent.get(experiment, f"{experiment} was not run"))
         found = [
             row
             for row in self.series[experiment]
-            if row["metric"] == metric and row["system"] == system and workload in (None, row["workload"])
+            if row["metric"] == metric.name and row["system"] == system and workload in (None, row["workload"])
         ]
         if not found:
-            raise MissingError(f"{experiment} has no {metric} of {system} on {workload or 'anything'}")
+            raise MissingError(f"{experiment} has no {metric.name} of {system} on {workload or 'anything'}")
         return found
 
-    def value(self, experiment: str, metric: str, system: str, workload: str, **point: Any) -> float:
+    def value(self, experiment: str, metric: Metric, system: str, workload: str, **point: Any) -> float:
         """One point: the mean over seeds at these parameters."""
         for row in self.rows(experiment, metric, system, workload):
             if all(row["parameters"].get(key) == value for key, value in point.items()):
                 return float(row["mean"])
-        raise MissingError(f"{experiment} has no {metric} of {system} on {workload} at {point}")
+        raise MissingError(f"{experiment} has no {metric.name} of {system} on {workload} at {point}")
 
-    def curve(self, experiment: str, metric: str, system: str, workload: str, x: str, **point: Any) -> list[float]:
+    def curve(self, experiment: str, metric: Metric, system: str, workload: str, x: str, **point: Any) -> list[float]:
         """The means along x, ascending; a grid of one point, as quick experiments have it, is no curve."""
         rows = [
             row
@@ -53,7 +55,7 @@ class Evidence:
             if all(row["parameters"].get(key) == value for key, value in point.items())
         ]
         if len(rows) < 2 or any(x not in row["parameters"] for row in rows):
-            raise MissingError(f"{experiment} has no {metric} of {system} on {workload} along {x} at {point}")
+            raise MissingError(f"{experiment} has no {metric.name} of {system} on {workload} along {x} at {point}")
         return [float(row["mean"]) for row in sorted(rows, key=lambda row: row["parameters"][x])]
 
 

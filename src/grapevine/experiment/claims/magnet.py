@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from grapevine.experiment.claims.base import Evidence, Finding, claim, falls, met_if
+from grapevine.metrics.findings import POPULARITY_EXPONENT
+from grapevine.metrics.traffic import RELAYS_PER_EVENT
 
 _MODES = ("1 of 10", "2 of 20", "5 of 50"), ("1 of 5", "2 of 10", "5 of 25")  # falling correlation, at two ratios
 _RATES = {"equal rates": 0.0, "rates by a power law": 0.75}
@@ -13,7 +15,7 @@ _SIZES = 5, 10, 20, 40, 80
 def saved(evidence: Evidence, experiment: str, workload: str, **point: float) -> float:
     """The share of the strawman's uninterested relays that Magnet does without."""
     magnet, strawman = (
-        evidence.value(experiment, "relays_per_event", system, workload, **point) for system in ("magnet", "strawman")
+        evidence.value(experiment, RELAYS_PER_EVENT, system, workload, **point) for system in ("magnet", "strawman")
     )
     return 1 - magnet / strawman
 
@@ -36,11 +38,11 @@ def _(evidence: Evidence) -> Finding:
         for rates, exponent in _RATES.items()
         for names in _MODES
     }
-    said = (f"{rates}, {names[0]} … {names[-1]}: {shares(curve)}" for (rates, names), curve in curves.items())
+    savings = (f"{rates}, {names[0]} … {names[-1]}: {shares(curve)}" for (rates, names), curve in curves.items())
     least = min(min(curve) for curve in curves.values())
     return met_if(
         all(falls(curve) for curve in curves.values()) and least > 0,
-        "saved with b_p = 1/2/5: " + "; ".join(said),
+        "saved with b_p = 1/2/5: " + "; ".join(savings),
     )
 
 
@@ -59,7 +61,7 @@ def _(evidence: Evidence) -> Finding:
         for size in _SIZES
     ]
     relays = [
-        evidence.value("magnet_fig4", "relays_per_event", "magnet", "popularity", alpha=alpha) for alpha in _POPULARITY
+        evidence.value("magnet_fig4", RELAYS_PER_EVENT, "magnet", "popularity", alpha=alpha) for alpha in _POPULARITY
     ]
     return met_if(
         falls(relays) and min(popularity + sizes) > 0,
@@ -124,7 +126,7 @@ def _(evidence: Evidence) -> Finding:
 )
 def _(evidence: Evidence) -> Finding:
     exponent = evidence.value(
-        "magnet_fig8", "popularity_exponent", "magnet", "homophily", homophily=2.0, initial_fraction=0.1
+        "magnet_fig8", POPULARITY_EXPONENT, "magnet", "homophily", homophily=2.0, initial_fraction=0.1
     )
     return met_if(
         abs(exponent - 1.68) <= 0.25,
@@ -142,7 +144,7 @@ def _(evidence: Evidence) -> Finding:
 )
 def _(evidence: Evidence) -> Finding:
     magnet, strawman = (
-        evidence.value("magnet_wikipedia", "relays_per_event", system, "Wikipedia") for system in ("magnet", "strawman")
+        evidence.value("magnet_wikipedia", RELAYS_PER_EVENT, system, "Wikipedia") for system in ("magnet", "strawman")
     )
     return met_if(
         strawman / magnet - 1 >= 0.3,

@@ -5,6 +5,25 @@ from __future__ import annotations
 from itertools import pairwise
 
 from grapevine.experiment.claims.base import Evidence, Finding, claim, falls, listed, met_if, percent
+from grapevine.metrics.catalogue import Metric
+from grapevine.metrics.course import (
+    CONNECTED_TOPICS_MIN,
+    DEGREE_MAX_ON_THE_WAY,
+    DEGREE_ON_THE_WAY,
+    DIAMETER_ON_THE_WAY,
+    PER_CHANGE,
+)
+from grapevine.metrics.own import (
+    BACKUP_OF_MAX,
+    BACKUP_OF_MIN,
+    BACKUP_OF_RARELY,
+    BACKUPS_SHARE,
+    LOST_EVENTS,
+    REPAIR_MS,
+    SMALL_VIEWS,
+    VIEW,
+)
+from grapevine.metrics.structure import DEGREE, DEGREE_MAX
 
 _VIEWS = {1: 21.02, 3: 40.49, 5: 48.40, 9: 57.59}
 _FACEBOOK, _TWITTER = ("omen_fig9", "FB 1K"), ("omen_fig11", "TW 1K")
@@ -21,12 +40,12 @@ _OTHER_DATA = "ego-Facebook is far more correlated than the paper's crawl: LowOD
     "omen_fig3",
 )
 def _(evidence: Evidence) -> Finding:
-    def value(metric: str, rule: str) -> float:
+    def value(metric: Metric, rule: str) -> float:
         return evidence.value("omen_fig3", metric, "omen", "Unif", backups=rule)
 
-    share = {rule: value("backups_share", rule) for rule in ("primal-dual", "greedy")}
-    least, most = value("backup_of_min", "primal-dual"), value("backup_of_max", "primal-dual")
-    greedy_most, rarely = value("backup_of_max", "greedy"), value("backup_of_rarely", "greedy")
+    share = {rule: value(BACKUPS_SHARE, rule) for rule in ("primal-dual", "greedy")}
+    least, most = value(BACKUP_OF_MIN, "primal-dual"), value(BACKUP_OF_MAX, "primal-dual")
+    greedy_most, rarely = value(BACKUP_OF_MAX, "greedy"), value(BACKUP_OF_RARELY, "greedy")
     pairs = (
         (share["primal-dual"], 0.028),
         (least, 21),
@@ -36,7 +55,7 @@ def _(evidence: Evidence) -> Finding:
         (rarely, 0.429),
     )
     return met_if(
-        all(abs(measured / said - 1) <= 0.3 for measured, said in pairs),
+        all(abs(measured / printed - 1) <= 0.3 for measured, printed in pairs),
         f"primal-dual {percent(share['primal-dual'])}, in-degree {least:.0f} … {most:.0f}; greedy "
         f"{percent(share['greedy'])}, up to {greedy_most:.0f}, {percent(rarely)} below 5",
         "with full knowledge, whoever covers most of what is missing among the subscribers of a random topic is mostly "
@@ -54,10 +73,10 @@ def _(evidence: Evidence) -> Finding:
 )
 def _(evidence: Evidence) -> Finding:
     most = {
-        rule: evidence.value("omen_fig5", "degree_max", "omen", "Unif", backups=rule)
+        rule: evidence.value("omen_fig5", DEGREE_MAX, "omen", "Unif", backups=rule)
         for rule in ("primal-dual", "greedy")
     }
-    mended = evidence.value("omen_fig5", "degree_max", "lowoda", "Unif")
+    mended = evidence.value("omen_fig5", DEGREE_MAX, "lowoda", "Unif")
     return met_if(
         1.1 * most["primal-dual"] < most["greedy"],  # a link or two is chance
         f"largest degree after 500 events: primal-dual {most['primal-dual']:.0f}, greedy {most['greedy']:.0f}; "
@@ -68,9 +87,9 @@ def _(evidence: Evidence) -> Finding:
 
 @claim("O3", "Fig. 8a", "FB 1K, λ = 1/3/5/9: mean local view 21.02/40.49/48.40/57.59", "± 30 %, monotone", "omen_fig8")
 def _(evidence: Evidence) -> Finding:
-    views = [evidence.value("omen_fig8", "view", "omen", "FB 1K", coverage=factor) for factor in _VIEWS]
-    near = all(abs(measured / said - 1) <= 0.3 for measured, said in zip(views, _VIEWS.values(), strict=True))
-    small = evidence.value("omen_fig8", "small_views", "omen", "FB 1K", coverage=5)
+    views = [evidence.value("omen_fig8", VIEW, "omen", "FB 1K", coverage=factor) for factor in _VIEWS]
+    near = all(abs(measured / printed - 1) <= 0.3 for measured, printed in zip(views, _VIEWS.values(), strict=True))
+    small = evidence.value("omen_fig8", SMALL_VIEWS, "omen", "FB 1K", coverage=5)
     growing = falls(views[::-1])
     return met_if(
         near and growing,
@@ -88,9 +107,7 @@ def _(evidence: Evidence) -> Finding:
     "omen_fig8",
 )
 def _(evidence: Evidence) -> Finding:
-    most, mean = (
-        evidence.curve("omen_fig8", metric, "omen", "FB 1K", "coverage") for metric in ("degree_max", "degree")
-    )
+    most, mean = (evidence.curve("omen_fig8", metric, "omen", "FB 1K", "coverage") for metric in (DEGREE_MAX, DEGREE))
     return met_if(
         all(a >= b for a, b in pairwise(most)) and most[0] > most[-1],
         f"{listed(most)} after 500 events; mean degree {listed(mean, 2)}",
@@ -101,13 +118,13 @@ def _(evidence: Evidence) -> Finding:
 
 @claim("O5", "§6.5", "FB: D_OMen ≤ 1.15 · D_LowODA-Re; mean degree within + 1.12, on average", "≤", "omen_fig9")
 def _(evidence: Evidence) -> Finding:
-    def value(metric: str, system: str, **point: str) -> float:
+    def value(metric: Metric, system: str, **point: str) -> float:
         return evidence.value("omen_fig9", metric, system, "FB 1K", **point)
 
-    most = value("degree_max_on_the_way", "omen", view="partial") / value(
-        "degree_max_on_the_way", "lowoda", repair="rebuild"
+    most = value(DEGREE_MAX_ON_THE_WAY, "omen", view="partial") / value(
+        DEGREE_MAX_ON_THE_WAY, "lowoda", repair="rebuild"
     )
-    more = value("degree_on_the_way", "omen", view="partial") - value("degree_on_the_way", "lowoda", repair="rebuild")
+    more = value(DEGREE_ON_THE_WAY, "omen", view="partial") - value(DEGREE_ON_THE_WAY, "lowoda", repair="rebuild")
     return met_if(
         most <= 1.15 and more <= 1.12,
         f"{most:.2f} · D_LowODA-Re; mean degree {more:+.2f}",
@@ -118,9 +135,9 @@ def _(evidence: Evidence) -> Finding:
 
 @claim("O6", "§6.5", "FB 1K: largest degree of SpiderCast (3, 1) higher by 355 on average", "direction", "omen_fig9")
 def _(evidence: Evidence) -> Finding:
-    omen = evidence.value("omen_fig9", "degree_max_on_the_way", "omen", "FB 1K", view="partial")
+    omen = evidence.value("omen_fig9", DEGREE_MAX_ON_THE_WAY, "omen", "FB 1K", view="partial")
     rivals = [
-        evidence.value("omen_fig9", "degree_max_on_the_way", "spidercast", "FB 1K", random_coverage=random)
+        evidence.value("omen_fig9", DEGREE_MAX_ON_THE_WAY, "spidercast", "FB 1K", random_coverage=random)
         for random in (1, 0)
     ]
     return met_if(
@@ -141,7 +158,7 @@ def _(evidence: Evidence) -> Finding:
 )
 def _(evidence: Evidence) -> Finding:
     def spent(experiment: str, workload: str, system: str, **point: str) -> float:
-        return evidence.value(experiment, "repair_ms", system, workload, **point)
+        return evidence.value(experiment, REPAIR_MS, system, workload, **point)
 
     small = [
         spent(*where, "omen", view="partial") / spent(*where, "lowoda", repair="rebuild")
@@ -163,9 +180,9 @@ def _(evidence: Evidence) -> Finding:
 
 @claim("O8", "Fig. 11", "TW 1K: mean topic diameter 1.45 above that of SpiderCast (3, 1)", "± 1", "omen_fig11")
 def _(evidence: Evidence) -> Finding:
-    omen = evidence.value("omen_fig11", "diameter_on_the_way", "omen", "TW 1K", view="partial")
-    rival = evidence.value("omen_fig11", "diameter_on_the_way", "spidercast", "TW 1K", random_coverage=1)
-    central = evidence.value("omen_fig11", "diameter_on_the_way", "lowoda", "TW 1K", repair="rebuild")
+    omen = evidence.value("omen_fig11", DIAMETER_ON_THE_WAY, "omen", "TW 1K", view="partial")
+    rival = evidence.value("omen_fig11", DIAMETER_ON_THE_WAY, "spidercast", "TW 1K", random_coverage=1)
+    central = evidence.value("omen_fig11", DIAMETER_ON_THE_WAY, "lowoda", "TW 1K", repair="rebuild")
     return met_if(
         abs(omen - rival - 1.45) <= 1,
         f"{omen - rival:+.2f}: OMen {omen:.2f}, SpiderCast {rival:.2f}, LowODA-Re {central:.2f}",
@@ -175,12 +192,12 @@ def _(evidence: Evidence) -> Finding:
 @claim("O9", "Fig. 12", "TW 1K: fewer messages per churn event than SpiderCast", "direction", "omen_fig11")
 def _(evidence: Evidence) -> Finding:
     sent = {
-        kind: evidence.value("omen_fig11", f"{kind}_per_change", "omen", "TW 1K", view="partial")
+        kind: evidence.value("omen_fig11", PER_CHANGE.of(kind=kind), "omen", "TW 1K", view="partial")
         for kind in _REPAIR_MESSAGES
     }
     omen = sum(sent.values())
-    gossip = evidence.value("omen_fig11", "gossip_per_change", "omen", "TW 1K", view="partial")
-    rival = evidence.value("omen_fig11", "messages_per_change", "spidercast", "TW 1K", random_coverage=1)
+    gossip = evidence.value("omen_fig11", PER_CHANGE.of(kind="gossip"), "omen", "TW 1K", view="partial")
+    rival = evidence.value("omen_fig11", PER_CHANGE.of(kind="messages"), "spidercast", "TW 1K", random_coverage=1)
     return met_if(
         omen < rival,
         f"{omen:.0f} ({', '.join(f'{kind} {count:.1f}' for kind, count in sent.items())}) against {rival:.0f}",
@@ -192,8 +209,8 @@ def _(evidence: Evidence) -> Finding:
 
 @claim("O10", "§5", "up to L concurrent churn events: topic-connected again every time", "exact", "omen_concurrent")
 def _(evidence: Evidence) -> Finding:
-    least = evidence.curve("omen_concurrent", "connected_topics_min", "omen", "Unif", "events_at_once")
-    lost = sum(row["mean"] for row in evidence.rows("omen_concurrent", "lost_events", "omen"))
+    least = evidence.curve("omen_concurrent", CONNECTED_TOPICS_MIN, "omen", "Unif", "events_at_once")
+    lost = sum(row["mean"] for row in evidence.rows("omen_concurrent", LOST_EVENTS, "omen"))
     return met_if(
         min(least) == 1 and lost == 0,
         f"at least {percent(min(least))} of the topics connected before the next events, 1 … 8 at once with L = 8; "

@@ -3,6 +3,25 @@
 from __future__ import annotations
 
 from grapevine.experiment.claims.base import Evidence, Finding, claim, listed, met_if, percent
+from grapevine.metrics.catalogue import Metric
+from grapevine.metrics.own import (
+    BEST_FRIENDS_COVER,
+    FALSE_POSITIVES,
+    FULLY_COVERED,
+    FULLY_COVERED_MULTI,
+    REJOINS_AT_HEIGHT,
+)
+from grapevine.metrics.timed import (
+    DELAY_MS_AT,
+    DELAY_MS_MAX,
+    DIRECT_STRETCH_AT,
+    LOAD_CORRELATION,
+    MESSAGES_PER_S_AT,
+    OBSERVER_DELAY_MS_AT,
+    OBSERVER_WITHIN_1S,
+    STRETCH_AT,
+)
+from grapevine.metrics.traffic import RELAYS_PER_EVENT
 
 _FALSE = {50: 0.0025, 100: 0.016, 200: 0.087}  # §2.2
 _SIZES = 5_001, 10_001
@@ -26,13 +45,13 @@ def within(value: float, claimed: float, band: float) -> bool:
     "rappel_fig1",
 )
 def _(evidence: Evidence) -> Finding:
-    covered = evidence.value("rappel_fig1", "best_friends_cover", "rappel", "Twitter")
+    covered = evidence.value("rappel_fig1", BEST_FRIENDS_COVER, "rappel", "Twitter")
     return met_if(covered > 0.95, f"{percent(covered)} of users with five feeds or more")
 
 
 @claim("R2", "§2.2", "false positives of 0.25 % / 1.6 % / 8.7 % with 50 / 100 / 200 feeds", "±20 %", "rappel_fig1")
 def _(evidence: Evidence) -> Finding:
-    rates = {n: evidence.value("rappel_fig1", f"false_positives_{n}", "rappel", "Twitter") for n in _FALSE}
+    rates = {n: evidence.value("rappel_fig1", FALSE_POSITIVES.of(number=n), "rappel", "Twitter") for n in _FALSE}
     met = all(within(rate, _FALSE[n], 0.2) for n, rate in rates.items())
     return met_if(met, " / ".join(f"{100 * rate:.2f} %" for rate in rates.values()))
 
@@ -46,15 +65,15 @@ def _(evidence: Evidence) -> Finding:
     "rappel_fig7",
 )
 def _(evidence: Evidence) -> Finding:
-    def value(metric: str) -> float:
+    def value(metric: Metric) -> float:
         return evidence.value("rappel_fig7", metric, "rappel", "feed")
 
-    half, most = value("delay_ms_p50"), value("delay_ms_p95")
-    stretch, worst = value("stretch_p50"), value("stretch_p95")
+    half, most = value(DELAY_MS_AT.of(quantile="p50")), value(DELAY_MS_AT.of(quantile="p95"))
+    stretch, worst = value(STRETCH_AT.of(quantile="p50")), value(STRETCH_AT.of(quantile="p95"))
     return met_if(
         half <= 125 and most <= 625 and within(stretch, 1.15, 0.25) and worst <= 1.25 * 1.25,
         f"50 % within {half:.0f} ms, 95 % within {most:.0f} ms; stretch {stretch:.2f}, 95 % below {worst:.2f}",
-        f"of the direct latency: median {value('direct_stretch_p50'):.2f} (the paper: 2 – 4)",
+        f"of the direct latency: median {value(DIRECT_STRETCH_AT.of(quantile='p50')):.2f} (the paper: 2 – 4)",
     )
 
 
@@ -66,24 +85,27 @@ def _(evidence: Evidence) -> Finding:
     "rappel_fig8",
 )
 def _(evidence: Evidence) -> Finding:
-    def value(metric: str, workload: str) -> float:
+    def value(metric: Metric, workload: str) -> float:
         return evidence.value("rappel_fig8", metric, "rappel", workload)
 
-    static, churn = value("observer_delay_ms_p50", "static"), value("observer_delay_ms_p50", "churn")
-    soon = value("observer_within_1s", "churn")
+    static, churn = (
+        value(OBSERVER_DELAY_MS_AT.of(quantile="p50"), "static"),
+        value(OBSERVER_DELAY_MS_AT.of(quantile="p50"), "churn"),
+    )
+    soon = value(OBSERVER_WITHIN_1S, "churn")
     return met_if(
         churn > static and soon >= 0.85 * 0.7 and within(churn - static, 164, 0.3),
         f"{static:.0f} → {churn:.0f} ms (+ {churn - static:.0f} ms); {percent(soon)} within 1 s",
         f"churn, which is generated here, harms less than in the paper; why was not isolated (orphans name the parent "
         f"that failed, docs/papers.md#rappel). At 10 observers; the longest took "
-        f"{value('delay_ms_max', 'churn') / 1e3:.0f} s anywhere",
+        f"{value(DELAY_MS_MAX, 'churn') / 1e3:.0f} s anywhere",
     )
 
 
 @claim("R5", "Fig. 9a", "91 % of nodes are fully covered by their 6 friends", "±7 points", "rappel_fig9")
 def _(evidence: Evidence) -> Finding:
-    covered = evidence.value("rappel_fig9", "fully_covered", "rappel", "Twitter", friends=6)
-    alone = evidence.value("rappel_fig9", "fully_covered", "rappel", "Twitter", interest="alone")
+    covered = evidence.value("rappel_fig9", FULLY_COVERED, "rappel", "Twitter", friends=6)
+    alone = evidence.value("rappel_fig9", FULLY_COVERED, "rappel", "Twitter", interest="alone")
     return met_if(abs(covered - 0.91) <= 0.07, percent(covered), f"by interest alone: {percent(alone)}. {_NEAR}")
 
 
@@ -92,7 +114,7 @@ def _(evidence: Evidence) -> Finding:
 )
 def _(evidence: Evidence) -> Finding:
     four, six = (
-        evidence.value("rappel_fig9", "fully_covered_multi", "rappel", "Twitter", friends=friends) for friends in (4, 6)
+        evidence.value("rappel_fig9", FULLY_COVERED_MULTI, "rappel", "Twitter", friends=friends) for friends in (4, 6)
     )
     return met_if(abs(four - 0.73) <= 0.1, percent(four), f"with 6: {percent(six)}. {_NEAR}")
 
@@ -105,14 +127,14 @@ def _(evidence: Evidence) -> Finding:
     "rappel_fig10",
 )
 def _(evidence: Evidence) -> Finding:
-    def value(metric: str, system: str) -> float:
+    def value(metric: Metric, system: str) -> float:
         return evidence.value("rappel_fig10", metric, system, "feed", nodes=5_001)
 
-    noise = max(row["mean"] for row in evidence.rows("rappel_fig10", "relays_per_event", "rappel"))
-    rappel, scribe = value("delay_ms_p50", "rappel"), value("delay_ms_p50", "scribe")
-    relays = value("relays_per_event", "scribe")
+    noise = max(row["mean"] for row in evidence.rows("rappel_fig10", RELAYS_PER_EVENT, "rappel"))
+    rappel, scribe = value(DELAY_MS_AT.of(quantile="p50"), "rappel"), value(DELAY_MS_AT.of(quantile="p50"), "scribe")
+    relays = value(RELAYS_PER_EVENT, "scribe")
     loads = {
-        system: evidence.value("rappel_fig10", "load_correlation", system, "Twitter") for system in ("rappel", "scribe")
+        system: evidence.value("rappel_fig10", LOAD_CORRELATION, system, "Twitter") for system in ("rappel", "scribe")
     }
     return met_if(
         noise == 0 and relays > 0 and scribe < rappel,
@@ -132,13 +154,16 @@ def _(evidence: Evidence) -> Finding:
 def _(evidence: Evidence) -> Finding:
     rejoins = {
         size: [
-            evidence.value("rappel_fig11", f"rejoins_at_height_{height}", "rappel", "feed", nodes=size)
+            evidence.value("rappel_fig11", REJOINS_AT_HEIGHT.of(number=height), "rappel", "feed", nodes=size)
             for height in _HEIGHTS
         ]
         for size in _SIZES
     }
-    rates = [evidence.value("rappel_fig11", "messages_per_s_p50", "rappel", "feed", nodes=size) for size in _SIZES]
-    rates.append(evidence.value("rappel_fig8", "messages_per_s_p50", "rappel", "churn"))
+    rates = [
+        evidence.value("rappel_fig11", MESSAGES_PER_S_AT.of(quantile="p50"), "rappel", "feed", nodes=size)
+        for size in _SIZES
+    ]
+    rates.append(evidence.value("rappel_fig8", MESSAGES_PER_S_AT.of(quantile="p50"), "rappel", "churn"))
     small, large = rejoins.values()
     fall = all(curve[-1] < curve[1] < curve[0] for curve in rejoins.values())
     grown = max(b / a for a, b in zip(small, large, strict=True) if a > 0)

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 
 from grapevine.experiment.claims.base import Evidence, Finding, claim, falls, listed, met_if, percent
+from grapevine.metrics.catalogue import Metric
+from grapevine.metrics.course import CONNECTED_TOPICS_MIN, DEGREE_ON_THE_WAY, PER_CHANGE
+from grapevine.metrics.own import RANDOM_COVERAGE
+from grapevine.metrics.structure import CLUSTERS, DEGREE, DEGREE_MAX, DIAMETER_MAX, PARTITIONED_TOPICS
 
 _SIZES = 1_000, 2_000, 4_000, 6_000, 8_000, 10_000
 _DEGREES = 10.81, 10.11, 9.53, 9.24, 9.08, 8.95
@@ -12,7 +16,7 @@ _DISTRIBUTIONS = "RSS", "Zipf 1", "NYSE", "uniform"
 _DIAMETERS = {"RSS": 6, "Zipf 1": 7, "NYSE": 8, "uniform": 6}
 
 
-def along_sizes(evidence: Evidence, experiment: str, metric: str, system: str, **point: object) -> list[float]:
+def along_sizes(evidence: Evidence, experiment: str, metric: Metric, system: str, **point: object) -> list[float]:
     """The values on RSS workloads at all of the paper's sizes."""
     return [evidence.value(experiment, metric, system, "RSS", nodes=n, **point) for n in _SIZES]
 
@@ -25,7 +29,7 @@ def along_sizes(evidence: Evidence, experiment: str, metric: str, system: str, *
     "spidercast_fig12",
 )
 def _(evidence: Evidence) -> Finding:
-    degrees = along_sizes(evidence, "spidercast_fig12", "degree", "spidercast")
+    degrees = along_sizes(evidence, "spidercast_fig12", DEGREE, "spidercast")
     off = [measured / claimed - 1 for measured, claimed in zip(degrees, _DEGREES, strict=True)]
     return met_if(
         max(map(abs, off)) <= 0.1,
@@ -41,15 +45,15 @@ def _(evidence: Evidence) -> Finding:
     "spidercast_fig7",
 )
 def _(evidence: Evidence) -> Finding:
-    broken = sum(row["mean"] for row in evidence.rows("spidercast_fig7", "partitioned_topics", "spidercast"))
-    degree = max(row["mean"] for row in evidence.rows("spidercast_fig7", "degree", "spidercast"))
+    broken = sum(row["mean"] for row in evidence.rows("spidercast_fig7", PARTITIONED_TOPICS, "spidercast"))
+    degree = max(row["mean"] for row in evidence.rows("spidercast_fig7", DEGREE, "spidercast"))
     diameters = {
-        n: [evidence.value("spidercast_fig7", "diameter_max", "spidercast", name, nodes=n) for name in _DISTRIBUTIONS]
+        n: [evidence.value("spidercast_fig7", DIAMETER_MAX, "spidercast", name, nodes=n) for name in _DISTRIBUTIONS]
         for n in _SIZES
     }
     largest = [max(of_one) for of_one in zip(*diameters.values(), strict=True)]
     claimed = [_DIAMETERS[name] for name in _DISTRIBUTIONS]
-    near = all(abs(measured - said) <= 1 for measured, said in zip(largest, claimed, strict=True))
+    near = all(abs(measured - printed) <= 1 for measured, printed in zip(largest, claimed, strict=True))
     return met_if(
         broken == 0 and degree < 12 and near,
         f"{_partitions(evidence, 'spidercast_fig7')}; degree at most {degree:.2f}; largest diameter "
@@ -67,16 +71,16 @@ def _(evidence: Evidence) -> Finding:
     "spidercast_fig6",
 )
 def _(evidence: Evidence) -> Finding:
-    def curve(metric: str, random: int, ties: str | None = None) -> list[float]:
+    def curve(metric: Metric, random: int, ties: str | None = None) -> list[float]:
         point = {"random_coverage": random, "ties": ties}
         return evidence.curve("spidercast_fig6", metric, "spidercast", "Zipf 2", "nodes", **point)
 
     alone, ordered, both = (
-        curve("partitioned_topics", 0),
-        curve("partitioned_topics", 0, "order"),
-        curve("partitioned_topics", 1),
+        curve(PARTITIONED_TOPICS, 0),
+        curve(PARTITIONED_TOPICS, 0, "order"),
+        curve(PARTITIONED_TOPICS, 1),
     )
-    degrees = curve("degree", 0)[-1], curve("degree", 1)[-1]
+    degrees = curve(DEGREE, 0)[-1], curve(DEGREE, 1)[-1]
     return met_if(
         max(alone[:3]) == 0 and min(alone[3:]) > 0 and max(both) == 0 and degrees[0] < degrees[1],
         f"(3, 0): {listed(alone)}, with ties in a common order {listed(ordered)}; (3, 1): {listed(both)}; degree "
@@ -94,9 +98,9 @@ def _(evidence: Evidence) -> Finding:
     "spidercast_adaptive",
 )
 def _(evidence: Evidence) -> Finding:
-    broken = sum(row["mean"] for row in evidence.rows("spidercast_adaptive", "partitioned_topics", "spidercast"))
+    broken = sum(row["mean"] for row in evidence.rows("spidercast_adaptive", PARTITIONED_TOPICS, "spidercast"))
     chosen = {
-        name: evidence.curve("spidercast_adaptive", "random_coverage", "spidercast", name, "nodes")
+        name: evidence.curve("spidercast_adaptive", RANDOM_COVERAGE, "spidercast", name, "nodes")
         for name in (*_DISTRIBUTIONS, "Zipf 2")
     }
     skewed = chosen.pop("Zipf 2")
@@ -111,7 +115,7 @@ def _(evidence: Evidence) -> Finding:
 
 def _partitions(evidence: Evidence, experiment: str) -> str:
     """Where topics are in pieces, means over seeds."""
-    rows = [row for row in evidence.rows(experiment, "partitioned_topics", "spidercast") if row["mean"] > 0]
+    rows = [row for row in evidence.rows(experiment, PARTITIONED_TOPICS, "spidercast") if row["mean"] > 0]
     where = "; ".join(f"{row['workload']}, {row['parameters']['nodes']:,} nodes: {row['mean']:.2g}" for row in rows)
     return f"partitioned topics in the mean: {where}" if rows else "no partitioned topics"
 
@@ -124,14 +128,14 @@ def _partitions(evidence: Evidence, experiment: str) -> str:
     "spidercast_fig8a",
 )
 def _(evidence: Evidence) -> Finding:
-    def curve(metric: str, topics: int, ties: str | None = None) -> list[float]:
+    def curve(metric: Metric, topics: int, ties: str | None = None) -> list[float]:
         return evidence.curve("spidercast_fig8a", metric, "spidercast", "RSS", "nodes", topics=topics, ties=ties)
 
-    most = [max(curve("degree_max", topics)) for topics in (100, 200)]
-    ordered = [max(curve("degree_max", topics, "order")) for topics in (100, 200)]
-    far = [max(curve("diameter_max", topics)) for topics in (100, 200)]
-    falling = all(falls(curve("degree", topics)) for topics in (100, 200))
-    near = all(abs(measured / said - 1) <= 0.2 for measured, said in zip(most + far, (32, 31, 6, 6), strict=True))
+    most = [max(curve(DEGREE_MAX, topics)) for topics in (100, 200)]
+    ordered = [max(curve(DEGREE_MAX, topics, "order")) for topics in (100, 200)]
+    far = [max(curve(DIAMETER_MAX, topics)) for topics in (100, 200)]
+    falling = all(falls(curve(DEGREE, topics)) for topics in (100, 200))
+    near = all(abs(measured / printed - 1) <= 0.2 for measured, printed in zip(most + far, (32, 31, 6, 6), strict=True))
     return met_if(
         near and falling,
         f"largest degree {listed(most)}, with ties in a common order {listed(ordered)}; largest diameter {listed(far)}"
@@ -149,8 +153,7 @@ def _(evidence: Evidence) -> Finding:
 )
 def _(evidence: Evidence) -> Finding:
     degree, far = (
-        evidence.curve("spidercast_fig8b", metric, "spidercast", "RSS", "topics")
-        for metric in ("degree", "diameter_max")
+        evidence.curve("spidercast_fig8b", metric, "spidercast", "RSS", "topics") for metric in (DEGREE, DIAMETER_MAX)
     )
     growth = degree[-1] / degree[0]
     return met_if(
@@ -165,7 +168,7 @@ def _(evidence: Evidence) -> Finding:
 def _(evidence: Evidence) -> Finding:
     sizes = 10, 15, 20, 30, 40
     degrees = {
-        n: [evidence.value("spidercast_fig8c", "degree", "spidercast", f"{s} topics a node", nodes=n) for s in sizes]
+        n: [evidence.value("spidercast_fig8c", DEGREE, "spidercast", f"{s} topics a node", nodes=n) for s in sizes]
         for n in (1_000, 4_000, 10_000)
     }
     peaks = {n: sizes[curve.index(max(curve))] for n, curve in degrees.items()}
@@ -186,9 +189,9 @@ def _(evidence: Evidence) -> Finding:
     "spidercast_fig10",
 )
 def _(evidence: Evidence) -> Finding:
-    broken = sum(row["mean"] for row in evidence.rows("spidercast_fig10", "partitioned_topics", "spidercast"))
+    broken = sum(row["mean"] for row in evidence.rows("spidercast_fig10", PARTITIONED_TOPICS, "spidercast"))
     degrees = [
-        evidence.curve("spidercast_fig10", "degree", "spidercast", "RSS", "view_share", nodes=n) for n in (4_000, 8_000)
+        evidence.curve("spidercast_fig10", DEGREE, "spidercast", "RSS", "view_share", nodes=n) for n in (4_000, 8_000)
     ]
     return met_if(
         broken == 0,
@@ -207,9 +210,9 @@ def _(evidence: Evidence) -> Finding:
     "spidercast_fig11",
 )
 def _(evidence: Evidence) -> Finding:
-    least = min(row["mean"] for row in evidence.rows("spidercast_fig11", "connected_topics_min", "spidercast"))
+    least = min(row["mean"] for row in evidence.rows("spidercast_fig11", CONNECTED_TOPICS_MIN, "spidercast"))
     degrees = [
-        evidence.curve("spidercast_fig11", "degree_on_the_way", "spidercast", f"{n} online", "mean_up_s")
+        evidence.curve("spidercast_fig11", DEGREE_ON_THE_WAY, "spidercast", f"{n} online", "mean_up_s")
         for n in (1000, 2000)
     ]
     steady = all(abs(curve[0] / curve[-1] - 1) <= 0.05 for curve in degrees)
@@ -231,14 +234,14 @@ def _(evidence: Evidence) -> Finding:
 def _(evidence: Evidence) -> Finding:
     kinds = "connect", "connect_ok", "redirect", "disconnect", "disconnect_ok", "leave"
 
-    def mean(metric: str, online: int) -> float:
-        rows = evidence.rows("spidercast_fig11", f"{metric}_per_change", "spidercast", f"{online} online")
+    def mean(kind: str, online: int) -> float:
+        rows = evidence.rows("spidercast_fig11", PER_CHANGE.of(kind=kind), "spidercast", f"{online} online")
         return float(sum(row["mean"] for row in rows) / len(rows))
 
     total = [mean("messages", online) for online in (1000, 2000)]
     parts = ", ".join(f"{kind.replace('_', '-')} {mean(kind, 1000):.1f}" for kind in kinds)
     return met_if(
-        all(abs(measured / said - 1) <= 0.3 for measured, said in zip(total, (38, 34), strict=True)),
+        all(abs(measured / printed - 1) <= 0.3 for measured, printed in zip(total, (38, 34), strict=True)),
         f"{total[0]:.1f} / {total[1]:.1f} in the mean over λ ({parts} with 1,000 online)",
         "a join and the leave that ends it count as two; the paper does not say how it divides. A DISCONNECT that the "
         "other end refuses is sent again in every iteration, so their number depends on the period, which is not given",
@@ -254,22 +257,21 @@ def _(evidence: Evidence) -> Finding:
 )
 def _(evidence: Evidence) -> Finding:
     pairs = (10, 0), (9, 1), (8, 2), (7, 3), (20, 0), (0, 10)
-    own = along_sizes(evidence, "spidercast_fig13", "clusters", "spidercast")
+    own = along_sizes(evidence, "spidercast_fig13", CLUSTERS, "spidercast")
     rivals = {
-        (x, y): along_sizes(evidence, "spidercast_fig13", "clusters", "similarity", similar=x, random=y)
-        for x, y in pairs
+        (x, y): along_sizes(evidence, "spidercast_fig13", CLUSTERS, "similarity", similar=x, random=y) for x, y in pairs
     }
-    said = "; ".join(f"({x}, {y}) {min(curve):,.0f} … {max(curve):,.0f}" for (x, y), curve in rivals.items())
+    components = "; ".join(f"({x}, {y}) {min(curve):,.0f} … {max(curve):,.0f}" for (x, y), curve in rivals.items())
     return met_if(
         set(own) == {100.0} and all(min(curve) > 100 for curve in rivals.values()),
-        f"SpiderCast {listed(own)}; similarity {said}",
+        f"SpiderCast {listed(own)}; similarity {components}",
     )
 
 
 @claim("S12", "Fig. 14", "a ring per topic has a mean degree 51 % … 82 % higher", "± 15 points", "spidercast_fig14")
 def _(evidence: Evidence) -> Finding:
     own, rings = (
-        along_sizes(evidence, "spidercast_fig14", "degree", system) for system in ("spidercast", "ring-per-topic")
+        along_sizes(evidence, "spidercast_fig14", DEGREE, system) for system in ("spidercast", "ring-per-topic")
     )
     more = [100 * (ring / mine - 1) for ring, mine in zip(rings, own, strict=True)]
     return met_if(
