@@ -56,8 +56,7 @@ results: $(READY) ## measure what the papers claim, and write docs/results.md (h
 	$(BIN)/grapevine reproduce all --out results --write docs/results.md
 
 docs: $(READY) ## write docs/tables.md from the declared schemas and metrics
-	$(BIN)/python -c 'from grapevine.model.tables import data_dictionary; print(data_dictionary(), end="")' > docs/tables.md
-	$(BIN)/python -c 'from grapevine.metrics.catalogue import dictionary; print(dictionary(), end="")' >> docs/tables.md
+	$(BIN)/python -m grapevine.systems.dictionary > docs/tables.md
 
 lock: $(READY) ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --upgrade --extra dev --no-annotate --no-header --no-emit-index-url -o requirements.txt pyproject.toml

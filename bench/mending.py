@@ -37,7 +37,7 @@ def mended(workload: Workload, events: int = 40, quiet: int = 20, every: int = 4
 def compare(name: str, workload: Workload) -> None:
     repair, gossip, engine = mended(workload)
     anew, _ = designed("lowoda", workload)
-    done = [row for row in engine.system.repairs() if row["coordinator"] is not None]
+    done = [row for row in engine.system.own_rows()["repairs"] if row["coordinator"] is not None]
     shadow = sum(row["shadow"] for row in done) / len(done)
     print(
         f"{name}: {len(done)} events, {1000 * repair:.2f} CPU ms each ({shadow:.0f} nodes in the shadow set); LowODA "

@@ -115,13 +115,13 @@ class World:
         return {named(event): who for event, (_, who) in desk.standby.items()} if desk else {}
 
     def rows(self, node: int, kind: str | None = None) -> list[dict[str, Any]]:
-        return [r for r in self.system.repairs() if r["node"] == node and kind in (None, r["kind"])]
+        return [r for r in self.system.mender.repairs if r["node"] == node and kind in (None, r["kind"])]
 
     def is_mended(self) -> None:
         """Nothing is left to do, nothing was lost, and every topic is connected."""
         assert self.open() == []
         assert not self.system.churn.departed
-        assert [row for row in self.system.repairs() if row["coordinator"] is None] == []
+        assert [row for row in self.system.mender.repairs if row["coordinator"] is None] == []
         assert self.parted() == []
         gone = np.flatnonzero(~self.network.alive)
         assert not np.isin(self.network.views.links, gone).any()

@@ -14,7 +14,7 @@ import numpy as np
 from grapevine import Workload
 from grapevine.sim.events import Events, Observer
 from grapevine.systems.contracts.peer import Address, Deliver, Effects, World
-from grapevine.systems.rappel.config import RappelConfig
+from grapevine.systems.rappel.config import RappelPeersConfig
 from grapevine.systems.rappel.feed import Feed, Rank
 from grapevine.systems.rappel.peer import RappelPeer
 from grapevine.systems.rappel.peers import Rappel
@@ -56,7 +56,7 @@ class RappelWorld:
         watch: Observer | None = None,
         **parameters: Any,
     ) -> None:
-        self.config = RappelConfig(**{"landmarks": 4, "landmark_rounds": 1, "dimensions": 2} | parameters)
+        self.config = RappelPeersConfig(**{"landmarks": 4, "landmark_rounds": 1, "dimensions": 2} | parameters)
         self.nodes, self.publishers = range(len(interests)), list(publishers)
         self.points = (points or scattered(len(interests), seed)) + scattered(self.config.landmarks, seed + 1, 120.0)
         workload = workload_of(interests, len(publishers))

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from grapevine.metrics import catalogue
 from grapevine.metrics.catalogue import CATALOGUE, Metric, add, described, metric
 from grapevine.metrics.course import PER_CHANGE
 from grapevine.metrics.live import RSS_PER_NODE_BYTES
-from grapevine.metrics.own import REJOINS_AT_HEIGHT
 from grapevine.metrics.timed import DELAY_MS_AT
 from grapevine.metrics.traffic import HIT_RATIO
 from grapevine.model.errors import UsageError
-from grapevine.model.tables import data_dictionary
+from grapevine.systems.contracts.trees import REJOINS_AT_HEIGHT
+from grapevine.systems.dictionary import tables_and_metrics
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -98,4 +97,4 @@ def test_labels_tell_metrics_apart() -> None:
 
 
 def test_the_documentation_is_up_to_date() -> None:
-    assert (DOCS / "tables.md").read_text() == data_dictionary() + catalogue.dictionary(), "run `make docs`"
+    assert (DOCS / "tables.md").read_text() == tables_and_metrics(), "run `make docs`"

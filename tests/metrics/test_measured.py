@@ -10,6 +10,7 @@ from grapevine.metrics.catalogue import CATALOGUE, Metric
 from grapevine.metrics.definitions import Mean, Where
 from grapevine.metrics.measured import Measure, MeasuredTable, Quantity, declare, measured_tables, quantities
 from grapevine.model.tables import SIMULATION_TABLES, TOPIC_OVERLAY
+from grapevine.systems.registry import own_tables_by_system
 
 OWN = Metric("own_measure", "a measure of one's own", "The mean of a column.")
 
@@ -36,6 +37,7 @@ def test_only_what_has_a_definition_is_computed_in_memory() -> None:
 
 
 def test_all_that_is_measured_is_stored() -> None:
-    assert {made.table for made in measured_tables()} <= set(SIMULATION_TABLES)
+    own = [table for tables in own_tables_by_system().values() for table in tables]
+    assert {made.table for made in measured_tables()} <= {*SIMULATION_TABLES, *own}
     for made in measured_tables():
         assert {quantity.column for quantity in made.quantities} <= set(made.table.column_names)

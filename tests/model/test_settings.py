@@ -51,10 +51,15 @@ anything = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max
 names = st.sampled_from(list(Example.__dataclass_fields__)) | st.text(max_size=6)
 
 
+def as_kept(values: dict[str, Any]) -> dict[str, Any]:
+    """A whole number for a float is that float."""
+    return values | {"pause": float(values["pause"])} if "pause" in values else values
+
+
 @given(valid)
 def test_what_is_valid_is_taken_as_it_is(values: dict[str, Any]) -> None:
     made = make(Example, values, owner="an example")
-    assert made.as_dict() == Example().as_dict() | values
+    assert made.as_dict() == Example().as_dict() | as_kept(values)
 
 
 @given(valid)
@@ -63,7 +68,7 @@ def test_a_text_means_what_python_would_have_been_given(values: dict[str, Any]) 
         f"{name}={str(value).lower() if value in (None, True, False) else value}" for name, value in values.items()
     ]
     found, mistakes = parse_texts(texts, Example, owner="an example")
-    assert (found, mistakes) == (values, [])
+    assert (found, mistakes) == (as_kept(values), [])
     assert all(type(found[name]) is float for name in ("pause",) if name in found)
 
 

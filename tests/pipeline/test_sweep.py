@@ -21,7 +21,6 @@ from grapevine.experiment.description import Experiment, read_experiment
 from grapevine.experiment.plan import plan
 from grapevine.metrics.course import COURSE
 from grapevine.metrics.measured import MeasuredTable
-from grapevine.metrics.own import BACKUP_SETS, COVERAGE, MENDING, TREES
 from grapevine.metrics.structure import NODES, TOPICS
 from grapevine.metrics.timed import DELIVERY, PEER_LOAD
 from grapevine.metrics.traffic import TRAFFIC
@@ -33,6 +32,9 @@ from grapevine.pipeline.measure import message_metrics, series_rows
 from grapevine.pipeline.stage import Stage, spark_schema
 from grapevine.pipeline.sweep import sweep
 from grapevine.pipeline.topic_graphs import topic_graphs
+from grapevine.systems.contracts.trees import PLACES, TREES
+from grapevine.systems.omen.measures import BACKUP_VIEWS, MENDING
+from grapevine.systems.rappel.measures import COVERAGE, FRIENDS
 from tests.cli.test_cli import GRAPEVINE
 
 TEXT = """
@@ -199,7 +201,7 @@ def test_views_and_backups_are_those_of_nodes_that_are_there(stage: Stage) -> No
     rows += [("omen", False, 3, 0.0, 0, 99, gone) for gone in (0, 99) * 10]
     none = [("vitis", True, 3, 0.0, None, None, None)]
     schema = "run_id string, online boolean, degree long, overhead double, view long, backups long, backup_of long"
-    found = metrics_of(stage.spark.createDataFrame(rows + none, schema), BACKUP_SETS).collect()
+    found = metrics_of(stage.spark.createDataFrame(rows + none, schema), BACKUP_VIEWS).collect()
     values = {(row.run_id, row.metric): row.value for row in found}
     expected = {
         "view": (0 + 3 + 80) / 20,
@@ -293,19 +295,14 @@ def test_delays_and_stretch_are_those_of_numpy(stage: Stage) -> None:
     assert len(found["many"]) == 4 + 4 * 3
 
 
-def peers(count: int, *, friends: bool, alike: bool = False) -> pa.Table:
+def peers(count: int, *, alike: bool = False) -> pa.Table:
     random = np.random.default_rng(count)
-    subscriptions = np.full(count, 3) if alike else random.integers(0, 4, count)
-    covered = [int(min(c, random.integers(0, 4))) if friends and c != 2 else None for c in subscriptions]
     neighbours = random.integers(0, 6, count)
     content = {
         "node": np.arange(count),
         "online": random.random(count) < 0.8,
         "online_s": np.where(random.random(count) < 0.2, 0.0, random.uniform(1, 900, count)),
-        "subscriptions": subscriptions,
-        "covered": covered,
-        "friends": covered,
-        "fans": covered,
+        "subscriptions": np.full(count, 3) if alike else random.integers(0, 4, count),
         "neighbours": neighbours,
         "roles": neighbours + random.integers(0, 2, count) * (neighbours > 0),
         **{name: random.integers(0, 300, count) for name in ("messages_in", "messages_out", "events_in")},
@@ -314,24 +311,18 @@ def peers(count: int, *, friends: bool, alike: bool = False) -> pa.Table:
     return pa.table(content).cast(tables.PEERS.schema)
 
 
-def test_coverage_load_and_messages_of_peers_are_those_of_numpy(stage: Stage) -> None:
-    """A run with friends, one without, and one where all subscribe to as much: load follows nothing there."""
-    made = {"friends": peers(120, friends=True), "none": peers(80, friends=False)}
-    made["alike"] = peers(40, friends=True, alike=True)
+def share(of: Sequence[bool]) -> float | None:
+    return float(np.mean(of)) if of else None
 
-    def share(of: Sequence[bool]) -> float | None:
-        return float(np.mean(of)) if of else None
 
-    found = measured(stage, made, PEER_LOAD, COVERAGE)
+def test_load_and_messages_of_peers_are_those_of_numpy(stage: Stage) -> None:
+    """Two runs, and one where all subscribe to as much: load follows nothing there."""
+    made = {"many": peers(120), "some": peers(80), "alike": peers(40, alike=True)}
+    found = measured(stage, made, PEER_LOAD)
     for run, content in made.items():
         rows = content.to_pylist()
-        known = [row for row in rows if row["online"] and row["subscriptions"] and row["covered"] is not None]
         load = [row["events_in"] + row["events_out"] for row in rows]
         expected = {
-            "fully_covered": share([row["covered"] == row["subscriptions"] for row in known]),
-            "fully_covered_multi": share(
-                [row["covered"] == row["subscriptions"] for row in known if row["subscriptions"] > 1]
-            ),
             "neighbour_overlap": share([row["roles"] > row["neighbours"] for row in rows if row["neighbours"]]),
             "leaves": share([row["events_out"] == 0 for row in rows if row["subscriptions"]]),
             "load_correlation": None
@@ -341,7 +332,29 @@ def test_coverage_load_and_messages_of_peers_are_those_of_numpy(stage: Stage) ->
         }
         rates = [(row["messages_in"] + row["messages_out"]) / row["online_s"] for row in rows if row["online_s"]]
         assert found[run] == pytest.approx(expected | ranks("messages_per_s", rates, 3)), run
-    assert found["friends"]["fully_covered"] and found["none"]["fully_covered"] is None
+
+
+def test_coverage_by_friends_is_that_of_numpy(stage: Stage) -> None:
+    """Rappel Fig. 9a. Who subscribes to nothing is not covered, and not uncovered."""
+    random, made = np.random.default_rng(3), {}
+    for run, most in (("many", 4), ("nothing", 1)):
+        wanted = random.integers(0, most, 60)
+        covered = np.minimum(wanted, random.integers(0, 4, 60))
+        content = {
+            "node": np.arange(60),
+            "subscriptions": wanted,
+            "covered": covered,
+            "friends": covered,
+            "fans": wanted,
+        }
+        made[run] = pa.table(content).cast(FRIENDS.schema)
+    found = measured(stage, made, COVERAGE)
+    for run, content in made.items():
+        rows = content.to_pylist()
+        for metric, least in (("fully_covered", 1), ("fully_covered_multi", 2)):
+            whole = [row["covered"] == row["subscriptions"] for row in rows if row["subscriptions"] >= least]
+            assert found[run][metric] == share(whole), (run, metric)
+    assert 0 < found["many"]["fully_covered"] < 1 and found["nothing"]["fully_covered"] is None
 
 
 def test_places_in_trees_are_measured_by_their_height(stage: Stage) -> None:
@@ -350,7 +363,7 @@ def test_places_in_trees_are_measured_by_their_height(stage: Stage) -> None:
     names = "topic", "height", "children", "rejoins"
     many = [dict(zip(names, row, strict=True)) | {"node": n, "parent": None} for n, row in enumerate(held)]
     unknown = [{"topic": 0, "node": 1, "parent": 0, "height": None, "children": 2, "rejoins": 0}]
-    made = {run: pa.Table.from_pylist(rows, tables.PLACES.schema) for run, rows in (("a", many), ("b", unknown))}
+    made = {run: pa.Table.from_pylist(rows, PLACES.schema) for run, rows in (("a", many), ("b", unknown))}
     assert measured(stage, made, TREES) == {
         "a": {
             "height": 1.0,

@@ -9,7 +9,8 @@ _FINDINGS: list[Metric] = []
 
 def finding(metric: Metric) -> Metric:
     """Have a number of the manifest among the metrics of a run from now on; returns the metric."""
-    _FINDINGS.append(add(metric))
+    if metric not in _FINDINGS:  # systems may share one
+        _FINDINGS.append(add(metric))
     return metric
 
 

@@ -52,7 +52,10 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A column of `node_load` whose distribution over online nodes is measured; with `steps`, of 0 … 1 in so many."""
+    """A column whose distribution over online nodes is measured, of a table with `node` and `online`.
+
+    With `steps`, values are of 0 … 1, and counted in so many steps.
+    """
 
     column: str
     label: str
@@ -101,9 +104,10 @@ _DECLARED: list[MeasuredTable] = []
 
 def declare(measured: MeasuredTable) -> MeasuredTable:
     """Have a table measured from now on, and its metrics in the catalogue. Returns the declaration."""
-    for metric in measured.metrics:
-        add(metric)
-    _DECLARED.append(measured)
+    if measured not in _DECLARED:  # systems may share one
+        for metric in measured.metrics:
+            add(metric)
+        _DECLARED.append(measured)
     return measured
 
 
@@ -113,5 +117,5 @@ def measured_tables() -> tuple[MeasuredTable, ...]:
 
 
 def quantities() -> dict[str, Quantity]:
-    """The columns of `node_load` whose distribution is measured, by name."""
+    """The columns whose distribution over online nodes is measured, by name."""
     return {quantity.column: quantity for measured in _DECLARED for quantity in measured.quantities}

@@ -52,7 +52,8 @@ def check_values(config: type[Config], values: Mapping[str, Any], *, owner: str)
         if said := value_mistake(config, name, values[name]):
             mistakes.append(f"{name}={values[name]!r}: {said}")
         else:
-            found[name] = values[name]
+            whole = type(values[name]) is int and field_types(config)[name] is float
+            found[name] = float(values[name]) if whole else values[name]  # 5 and 5.0 are one setting, with one run id
     return Checked(found, mistakes)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -226,9 +226,6 @@ NODE_LOAD = Table(
         Column("duplicate", _real, "further ones"),
         Column("unwanted", _real, "notifications that it did not want"),
         Column("overhead", _real, "unwanted over all received; empty: it received nothing", True),
-        Column("view", _long, "nodes in its local view; empty: the system keeps none", True),
-        Column("backups", _long, "nodes in its backup set, as its successor keeps it", True),
-        Column("backup_of", _long, "backup sets that it is in", True),
     ),
 )
 
@@ -291,22 +288,6 @@ MESSAGES = Table(
     ),
 )
 
-REPAIRS = Table(
-    "repairs",
-    "Churn events that were handled one by one (OMen), in the order in which they were closed.",
-    (
-        Column("round", _int, "round in which it happened"),
-        Column("node", _int, "node that it happened to"),
-        Column(
-            "kind", _text, "`join`, `leave` (or crash), `change` (of interests) or `meet` (a topic's first company)"
-        ),
-        Column("coordinator", _int, "node that handled it; empty: nobody could, more came together than L", True),
-        Column("finished", _int, "round in which the overlay was mended", True),
-        Column("shadow", _long, "nodes in the shadow set"),
-        Column("added", _long, "links added"),
-    ),
-)
-
 DELIVERIES = Table(
     "deliveries",
     "Timed runs: every first copy of an event that a counted subscriber got.",
@@ -336,30 +317,12 @@ PEERS = Table(
         Column("online", pa.bool_(), "whether it was there at the end"),
         Column("online_s", _real, "seconds that it was there since the measurement began"),
         Column("subscriptions", _long, "topics that it subscribes to"),
-        Column(
-            "covered", _long, "of these, topics that a friend subscribes to; empty: the system has no friends", True
-        ),
-        Column("friends", _long, "friends", True),
-        Column("fans", _long, "nodes that have it as a friend", True),
         Column("neighbours", _long, "distinct friends, parents and children"),
         Column("roles", _long, "roles that these play, e.g. the parent in one tree and a friend"),
         Column("messages_in", _long, "messages received since the measurement began, events included"),
         Column("messages_out", _long, "messages sent"),
         Column("events_in", _long, "events among the received, repeated ones included"),
         Column("events_out", _long, "events among the sent"),
-    ),
-)
-
-PLACES = Table(
-    "places",
-    "Timed runs: every place in a topic's tree at the end.",
-    (
-        Column("topic", _int, "topic"),
-        Column("node", _int, "node"),
-        Column("parent", _int, "from whom events come; empty: the root, or somebody who looks for a parent", True),
-        Column("height", _int, "steps to the root, as far as the node knows", True),
-        Column("children", _long, "to whom they go"),
-        Column("rejoins", _long, "periodic rejoins that began at it since the measurement began"),
     ),
 )
 
@@ -469,9 +432,9 @@ TOPIC_GRAPHS = Table(
 
 WORKLOAD_TABLES = (NODES, TOPICS, SUBSCRIPTIONS, CHURN, LATENCY, REJECTED)
 PROFILE_TABLES = (DEGREE_STATISTICS, DEGREE_CCDF, INTEREST_COVERAGE, INTEREST_OVERLAP)
-TIMED_TABLES = (DELIVERIES, PEERS, PLACES)  # empty in runs by rounds
-SIMULATION_TABLES = (
-    *(EVENTS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS, MESSAGES, REPAIRS, DRAWN_NODES, DRAWN_LINKS),
+TIMED_TABLES = (DELIVERIES, PEERS)  # empty in runs by rounds
+SIMULATION_TABLES = (  # of every run; a system may have tables of its own beside these
+    *(EVENTS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS, MESSAGES, DRAWN_NODES, DRAWN_LINKS),
     *TIMED_TABLES,
 )
 EXPERIMENT_TABLES = (RUNS, METRICS, SERIES, DISTRIBUTIONS, PROGRESS)
@@ -484,8 +447,8 @@ ALL_TABLES = {
 }
 
 
-def data_dictionary() -> str:
-    """docs/tables.md."""
+def data_dictionary(own: Mapping[str, Iterable[Table]]) -> str:
+    """The part of docs/tables.md that tells of tables, as Markdown; `own` are those of single systems, by name."""
     parts = [
         "# Tables: the data dictionary",
         "",
@@ -498,6 +461,10 @@ def data_dictionary() -> str:
     for heading, tables in ALL_TABLES.items():
         parts += ["", f"## {heading}"]
         parts += [line for table in tables for line in _describe(table)]
+    parts += ["", "## Tables of single systems, beside those of every simulation"]
+    for systems, found in own.items():
+        parts += ["", f"Of {systems}:"]
+        parts += [line for table in found for line in _describe(table)]
     return "\n".join(parts) + "\n"
 
 

@@ -213,8 +213,6 @@ class _Collection:
         self.write(self._rounds(known, events, deliveries, told), tables.ROUNDS)
         self.write(messages_table(diaries, course), tables.MESSAGES)
         self._draw(known, ways, here)
-        for table in (tables.REPAIRS, tables.PLACES):
-            self.written[table.name] = write_table(table.schema.empty_table(), self.run, table)
         return self._summarise(copies, known)
 
     def _rounds(self, known: DataFrame, events: DataFrame, deliveries: DataFrame, told: DataFrame) -> DataFrame:

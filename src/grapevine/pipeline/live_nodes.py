@@ -80,8 +80,7 @@ def node_load_table(nodes: DataFrame, seen: DataFrame, final: DataFrame, copies:
     counted = everyone.na.fill(0, ["wanted", "duplicate", "unwanted", "neighbours"])
     received = F.col("wanted") + F.col("duplicate") + F.col("unwanted")
     overhead = F.when(received > 0, F.col("unwanted") / received).alias("overhead")
-    nothing = [F.lit(None).alias(name) for name in ("view", "backups", "backup_of")]
-    return counted.select("*", F.col("neighbours").alias("degree"), overhead, *nothing).orderBy("node")
+    return counted.select("*", F.col("neighbours").alias("degree"), overhead).orderBy("node")
 
 
 def peers_table(
@@ -105,8 +104,7 @@ def peers_table(
     found = nodes.join(messages, "name", "left").join(seen, "node").join(there, "node")
     for counts in (wants, got, gave, final.select("node", "neighbours", roles)):
         found = found.join(counts, "node", "left")
-    nothing = [F.lit(None).alias(name) for name in ("covered", "friends", "fans")]
-    return found.na.fill(0).select("*", *nothing).orderBy("node")
+    return found.na.fill(0).orderBy("node")
 
 
 def topic_overlay_table(graphs: DataFrame, topics: DataFrame) -> DataFrame:

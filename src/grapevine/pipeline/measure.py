@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -22,13 +23,14 @@ from grapevine import __version__
 from grapevine.metrics.course import PER_CHANGE
 from grapevine.metrics.course import PROGRESS as COURSE_METRICS
 from grapevine.metrics.findings import CPU_S, WALL_S, is_finding
-from grapevine.metrics.measured import Quantity, measured_tables, quantities
+from grapevine.metrics.measured import MeasuredTable, Quantity, measured_tables
 from grapevine.model import tables
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table, write_table
 from grapevine.pipeline.declared import metrics_of
 from grapevine.pipeline.frames import long_form
 from grapevine.pipeline.stage import Stage, spark_schema
+from grapevine.systems.registry import all_systems
 
 _GROUP = "system", "workload", "parameters"
 
@@ -112,7 +114,13 @@ def _measure_finished(stage: Stage, done: list[Run], manifests: dict[str, Manife
     metrics = stage.read(out, tables.METRICS)
     series = over_seeds(metrics.join(runs, "run_id"), *_GROUP, "metric")
     rows[tables.SERIES.name] = stage.write(series.coalesce(1), out, tables.SERIES, "series over seeds")
-    spread = distributions(_all(stage, out, done, tables.NODE_LOAD).join(runs, "run_id"))
+    spread = distributions(
+        [
+            (_all(stage, out, filled, measured.table).join(runs, "run_id"), measured.quantities)
+            for measured, filled in _filled(done, manifests)
+            if measured.quantities
+        ]
+    )
     rows[tables.DISTRIBUTIONS.name] = stage.write(spread.coalesce(1), out, tables.DISTRIBUTIONS, "distributions")
     rounds, shown = _all(stage, out, done, tables.ROUNDS), sorted({run.run_id for run in done if run.show_course})
     chosen = rounds.where(F.col("run_id").isin(shown)) if shown else rounds.limit(0)
@@ -124,9 +132,8 @@ def _measure_finished(stage: Stage, done: list[Run], manifests: dict[str, Manife
 def _metrics(stage: Stage, done: list[Run], manifests: dict[str, Manifest], out: Path) -> DataFrame:
     """The table `metrics`: of every declared table where a run has rows in it, of messages, and from the manifests."""
     parts = []
-    for measured in measured_tables():
-        filled = [run for run in done if manifests[run.run_id].tables.get(measured.table.name)]
-        if filled and measured.metrics:
+    for measured, filled in _filled(done, manifests):
+        if measured.metrics:
             parts.append(metrics_of(_all(stage, out, filled, measured.table), measured))
     messages, rounds = (_all(stage, out, done, table) for table in (tables.MESSAGES, tables.ROUNDS))
     parts.append(message_metrics(messages, rounds))
@@ -139,6 +146,15 @@ def _metrics(stage: Stage, done: list[Run], manifests: dict[str, Manifest], out:
     if stored:
         parts.append(stage.spark.createDataFrame(stored, ["run_id", "metric", "value"]))
     return reduce(DataFrame.union, parts)
+
+
+def _filled(done: list[Run], manifests: dict[str, Manifest]) -> Iterator[tuple[MeasuredTable, list[Run]]]:
+    """What is declared, with the runs that have rows in that table; without those that no run has."""
+    all_systems()  # they declare tables of their own
+    for measured in measured_tables():
+        runs = [run for run in done if manifests[run.run_id].tables.get(measured.table.name)]
+        if runs:
+            yield measured, runs
 
 
 def _all(stage: Stage, out: Path, done: list[Run], table: tables.Table) -> DataFrame:
@@ -190,9 +206,10 @@ def over_seeds(rows: DataFrame, *group: str) -> DataFrame:
     return found.select(*group, "runs", "mean", low, high).orderBy(*group)
 
 
-def distributions(nodes: DataFrame) -> DataFrame:
-    """Shares of online nodes by each declared quantity: by its value, or by the step of 0 … 1 that the value is in."""
-    counted = reduce(DataFrame.union, [_counted(nodes, quantity) for quantity in quantities().values()])
+def distributions(measured: Iterable[tuple[DataFrame, Iterable[Quantity]]]) -> DataFrame:
+    """Shares of online nodes by each quantity of these tables: by its value, or by the step that the value is in."""
+    parts = [_counted(nodes, quantity) for nodes, quantities in measured for quantity in quantities]
+    counted = reduce(DataFrame.union, parts)
     counted = counted.groupBy(*_GROUP, "quantity", "at").agg(F.count("*").alias("count"))
     totals = counted.groupBy(*_GROUP, "quantity").agg(F.sum("count").alias("total"))
     joined = counted.join(totals, [*_GROUP, "quantity"])

@@ -29,20 +29,6 @@ class ClockConfig(LatencyConfig):
     observers: int = parameter(0, "subscribers that never leave, to be measured", source="Rappel §6.2.3: 10", low=0)
     loss: float = parameter(0.0, "share of messages that are lost", source="ours", low=0, high=0.99)
     duplication: float = parameter(0.0, "share of messages that arrive twice", source="ours", low=0, high=0.99)
-    best_friends: int = parameter(
-        0,
-        "with full knowledge: whom would so many best friends cover? 0: not asked",
-        source="Rappel Fig. 1",
-        low=0,
-        high=100,
-    )
-
-    filter_probes: int = parameter(
-        0,
-        "ask Bloom filters of 50, 100 and 200 feeds so many times for feeds that they do not hold; 0: not asked",
-        source="Rappel §2.2",
-        low=0,
-    )
 
     def mistakes(self) -> list[str]:
         found = []

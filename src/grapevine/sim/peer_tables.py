@@ -15,14 +15,12 @@ from scipy.sparse.csgraph import connected_components
 
 from grapevine.metrics.findings import LOOKUP_HOPS, MESSAGES, RING, UTILITY
 from grapevine.metrics.headlines import headlines
-from grapevine.metrics.own import BEST_FRIENDS_COVER, FALSE_POSITIVES
-from grapevine.metrics.similarity import share_covered
 from grapevine.metrics.structure import CONNECTED_TOPICS, DEGREE, DEGREE_MAX, DIAMETER, GATEWAYS_PER_TOPIC
 from grapevine.metrics.timed import DELAY_MS_AT, STRETCH_AT, over_distance, quantile
 from grapevine.metrics.traffic import node_overhead, outcome
 from grapevine.model import tables
-from grapevine.systems.contracts.peer import FROM_BEHIND, Address, Place
-from grapevine.systems.rappel.bloom import false_positive_rate
+from grapevine.sim.result import own_tables
+from grapevine.systems.contracts.peer import ADMIRERS, FROM_BEHIND, Address
 
 if TYPE_CHECKING:
     from grapevine.sim.peers import PeerRun
@@ -47,16 +45,16 @@ def round_row(run: PeerRun, before: list[dict[str, Any]]) -> dict[str, Any]:
 def final_tables(run: PeerRun, rows: list[dict[str, Any]]) -> dict[str, pa.Table]:
     """All tables but the messages."""
     events, deliveries = run.recorder.event_columns(), run.recorder.deliveries()
-    places = {node: run.system.places(run.engine.peers[node]) for node in _online(run)}
+    online = {node: run.engine.peers[node] for node in _online(run)}
     graphs = _graphs(run)
     return {
         tables.EVENTS.name: _table(tables.EVENTS, events),
         tables.DELIVERIES.name: _table(tables.DELIVERIES, deliveries),
         tables.NODE_LOAD.name: _node_load(run),
         tables.PEERS.name: pa.Table.from_pylist(list(_peers(run)), schema=tables.PEERS.schema),
-        tables.PLACES.name: pa.Table.from_pylist(list(_places(places)), schema=tables.PLACES.schema),
+        **own_tables(run.name, "peers", run.system.own_rows(online)),
         tables.TOPIC_OVERLAY.name: pa.Table.from_pylist(
-            [_topic_row(run, topic, graph, places) for topic, graph in enumerate(graphs)],
+            [_topic_row(run, topic, graph, online) for topic, graph in enumerate(graphs)],
             schema=tables.TOPIC_OVERLAY.schema,
         ),
         tables.LINKS.name: pa.Table.from_pylist(list(_links(run)), schema=tables.LINKS.schema),
@@ -64,25 +62,17 @@ def final_tables(run: PeerRun, rows: list[dict[str, Any]]) -> dict[str, pa.Table
             [row | _on_the_way(events, deliveries, rows, i) for i, row in enumerate(rows)],
             schema=tables.ROUNDS.schema,
         ),
-        tables.REPAIRS.name: tables.REPAIRS.schema.empty_table(),
         **_drawn(run, graphs),
     }
 
 
 def summarise(run: PeerRun, found: dict[str, pa.Table]) -> dict[str, float | None]:
     """Headline numbers of a run in virtual time; there is no ring, and nobody is a gateway."""
-    friends = run.clock.best_friends
     return headlines(found) | {
         MESSAGES.name: float(sum(run.engine.counts.values())),
-        BEST_FRIENDS_COVER.name: share_covered(run.workload, friends) if friends else None,
-        **{FALSE_POSITIVES.of(number=feeds).name: _false_positives(run, feeds) for feeds in (50, 100, 200)},
+        **run.system.findings(),
         **{metric.name: None for metric in (GATEWAYS_PER_TOPIC, RING, LOOKUP_HOPS, UTILITY)},
     }
-
-
-def _false_positives(run: PeerRun, feeds: int) -> float | None:
-    probes = run.clock.filter_probes
-    return false_positive_rate(feeds, probes, name=f"feed {run.seed}") if probes else None
 
 
 def _online(run: PeerRun) -> list[Address]:
@@ -122,7 +112,6 @@ def _node_load(run: PeerRun) -> pa.Table:
     }
     online = set(_online(run))
     degrees = [len(run.system.neighbours(run.engine.peers[node])) if node in online else 0 for node in range(count)]
-    nothing = np.full(count, np.nan)
     return _table(
         tables.NODE_LOAD,
         {
@@ -131,7 +120,6 @@ def _node_load(run: PeerRun) -> pa.Table:
             "degree": np.array(degrees),
             **load,
             "overhead": node_overhead(load["wanted"], load["duplicate"], load["unwanted"]),
-            **dict.fromkeys(("view", "backups", "backup_of"), nothing),
         },
     )
 
@@ -141,38 +129,21 @@ def _peers(run: PeerRun) -> Iterable[dict[str, Any]]:
     online = set(_online(run))
     for node in sorted(online | set(run.online_s)):
         roles = system.neighbours(engine.peers[node]) if node in online else {}
-        topics = set(workload.topics_of(node).tolist())
-        friends = [other for other, kinds in roles.items() if "friend" in kinds]
-        told = [[kind for kind in kinds if kind != "fan"] for kinds in roles.values()]
-        has_friends = system.has_friends and node in online
+        neighbours = [[kind for kind in kinds if kind not in ADMIRERS] for kinds in roles.values()]
         received = sum(counts[node] for counts in run.recorder.load.values())
         here = engine.now - max(run.since[node], run.counted_from) if node in run.since else 0.0
         yield {
             "node": node,
             "online": node in online,
             "online_s": run.online_s[node] + here,
-            "subscriptions": len(topics),
-            "covered": _covered(run, topics, friends) if has_friends else None,
-            "friends": len(friends) if has_friends else None,
-            "fans": sum("fan" in kinds for kinds in roles.values()) if has_friends else None,
-            "neighbours": sum(bool(kinds) for kinds in told),
-            "roles": sum(len(kinds) for kinds in told),
+            "subscriptions": len(workload.topics_of(node)),
+            "neighbours": sum(bool(kinds) for kinds in neighbours),
+            "roles": sum(len(kinds) for kinds in neighbours),
             "messages_in": engine.got[node],
             "messages_out": engine.sent[node],
             "events_in": received,
             "events_out": engine.events_sent[node],
         }
-
-
-def _covered(run: PeerRun, topics: set[int], friends: list[Address]) -> int:
-    """Topics that at least one friend subscribes to; a truth that Bloom filters only approach."""
-    return len(topics.intersection(*[set().union(*(run.workload.topics_of(f).tolist() for f in friends))]))
-
-
-def _places(places: dict[Address, list[Place]]) -> Iterable[dict[str, Any]]:
-    for node, found in places.items():
-        for place in found:
-            yield {"node": node} | place._asdict()
 
 
 def _links(run: PeerRun) -> Iterable[dict[str, Any]]:

@@ -46,7 +46,7 @@ class PeerRun:
         recorded: Latency | None = None,
         transcript: Transcript | None = None,
     ) -> None:
-        kind = system_named(system).peer_facet()
+        self.name, kind = system, system_named(system).peer_facet()
         servers = kind.servers(config)
         self.workload, self.clock, self.seed = workload, clock, seed
         self.latency = make_latency(clock, nodes=workload.node_count, servers=servers, seed=seed, recorded=recorded)

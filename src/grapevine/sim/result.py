@@ -16,9 +16,9 @@ from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table, write_table
+from grapevine.systems.registry import all_systems, system_named
 
 KIND = "simulation"
-_TABLES = tables.SIMULATION_TABLES
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,10 @@ class Simulation:
             config={"system": self.system, "driver": self.driver, "parameters": self.config, "run": self.settings},
             seed=self.seed,
             inputs=[self.workload],
-            tables={table.name: write_table(self.tables[table.name], folder, table) for table in _TABLES},
+            tables={
+                table.name: write_table(self.tables[table.name], folder, table)
+                for table in tables_of(self.system, self.driver)
+            },
             counts=dict(self.summary),
         )
         manifest.write(folder)
@@ -85,15 +88,16 @@ class Simulation:
         """Read what `save` or `grapevine simulate` wrote."""
         folder = Path(folder)
         manifest = read_manifest(folder, KIND)
+        system, driver = manifest.config["system"], manifest.config["driver"]
         return cls(
-            system=manifest.config["system"],
-            driver=manifest.config["driver"],
+            system=system,
+            driver=driver,
             config=manifest.config["parameters"],
             settings=manifest.config["run"],
             workload=manifest.inputs[0],
             seed=manifest.seed or 0,
             summary=manifest.counts,
-            tables={table.name: read_table(folder, table) for table in _TABLES},
+            tables={table.name: read_table(folder, table) for table in tables_of(system, driver)},
             version=manifest.version,
         )
 
@@ -111,6 +115,19 @@ class Simulation:
     def _headline(self) -> list[str]:
         known = [(metric, self.summary.get(metric.name)) for metric in BRIEF]
         return [f"{metric.label} {metric.shown(value)}" for metric, value in known if value is not None]
+
+
+def tables_of(system: str, driver: str) -> list[tables.Table]:
+    """The tables of a run: those of every run, and the system's own where the system is installed here."""
+    known = all_systems().get(system)
+    own = [measured.table for measured in known.own_tables(driver)] if known else []
+    return [*tables.SIMULATION_TABLES, *own]
+
+
+def own_tables(system: str, driver: str, rows: dict[str, list[dict[str, Any]]]) -> dict[str, pa.Table]:
+    """A system's own tables of a run, by name, from the rows that it gave; one without rows is empty."""
+    own = [measured.table for measured in system_named(system).own_tables(driver)]
+    return {table.name: pa.Table.from_pylist(rows.get(table.name, []), schema=table.schema) for table in own}
 
 
 def export_links(links: pa.Table, target: Path, *, format: str | None = None) -> Path:

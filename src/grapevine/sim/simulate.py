@@ -28,7 +28,7 @@ from grapevine.model.workload import Latency, Workload
 from grapevine.sim.churn import Schedule
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.peers import simulate_peers
-from grapevine.sim.result import Simulation
+from grapevine.sim.result import Simulation, own_tables
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.snapshot import draw_topic, links_of
 from grapevine.sim.transcript import Transcript
@@ -179,7 +179,7 @@ def simulate(
         **_drawn(engine),
         tables.ROUNDS.name: pa.Table.from_pylist(samples, schema=tables.ROUNDS.schema),
         tables.MESSAGES.name: pa.Table.from_pylist(messages, schema=tables.MESSAGES.schema),
-        tables.REPAIRS.name: pa.Table.from_pylist(engine.system.repairs(), schema=tables.REPAIRS.schema),
+        **own_tables(system, driver, engine.system.own_rows()),
         **{table.name: table.schema.empty_table() for table in tables.TIMED_TABLES},
     }
     similar = mean_top_intersection(workload, run.intersection_nodes) if run.intersection_nodes else None
@@ -250,8 +250,6 @@ def _node_load(engine: Rounds, load: dict[str, NDArray[np.float64]]) -> pa.Table
         "degree": engine.network.neighbours().sizes(),
         **load,
         "overhead": pa.array(overhead, from_pandas=True),
-        **dict.fromkeys(("view", "backups", "backup_of"), pa.nulls(engine.network.size, pa.int64())),
-        **engine.system.node_views(),
     }
     return _table(tables.NODE_LOAD, columns)
 

@@ -21,8 +21,11 @@ from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from typing import Any
 
+from grapevine.metrics.findings import finding
+from grapevine.metrics.measured import MeasuredTable, declare
 from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
+from grapevine.model.tables import Table
 from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import PeerSystem
 from grapevine.systems.contracts.rounds import RoundSystem
@@ -60,6 +63,10 @@ class System:
             raise UsageError(f"{self.name} has no {facet}; it has {', '.join(self.facets)}")
         return self.facets[facet].config_type
 
+    def own_tables(self, facet: str) -> tuple[MeasuredTable, ...]:
+        """The tables that only this facet of the system fills; none if there is no such facet."""
+        return getattr(self.facets.get(facet), "own_tables", ())
+
     def round_facet(self) -> type[RoundSystem]:
         """Its rounds; UsageError if it has none."""
         self.config_type("rounds")
@@ -85,6 +92,11 @@ def register(system: System) -> System:
     known = _registered.setdefault(system.name, system)
     if known != system:
         raise UsageError(f"system {system.name!r}: there is one of this name already ({known.paper}); choose another")
+    for facet in system.facets.values():
+        for measured in getattr(facet, "own_tables", ()):
+            declare(measured)
+        for metric in getattr(facet, "own_findings", ()):
+            finding(metric)
     return system
 
 
@@ -143,3 +155,16 @@ def choose_driver(system: str, driver: str | None) -> str:
 
 def _simulated() -> list[str]:
     return [name for name, system in all_systems().items() if system.drivers]
+
+
+def own_tables_by_system() -> dict[str, list[Table]]:
+    """Tables that not every run has, by the names of the systems that fill them: for the data dictionary."""
+    owners: dict[Table, list[str]] = {}
+    for name, system in all_systems().items():
+        for facet in system.facets:
+            for measured in system.own_tables(facet):
+                owners.setdefault(measured.table, []).append(name)
+    found: dict[str, list[Table]] = {}
+    for table, names in owners.items():
+        found.setdefault(" and ".join(dict.fromkeys(names)), []).append(table)
+    return found

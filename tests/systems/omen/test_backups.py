@@ -263,7 +263,7 @@ class Watch:
             for rank, keeper in enumerate(expected):
                 if keeper in alive:
                     assert kept_at(backups, rank, subject) == self.plain.kept[keeper, subject]
-        sizes, views = self.system.node_views()["view"], self.engine.network.views
+        sizes, views = self.system.local.sizes(), self.engine.network.views
         for v in alive:
             assert sizes[v] == len(self.plain.view(v)) <= view_room(v, self.system.local.ring, backups, views)
 

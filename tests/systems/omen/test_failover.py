@@ -171,8 +171,8 @@ def test_events_are_handled_in_order_of_arrival() -> None:
     assert world.queue(a) == [("leave", x), ("leave", before)]
     world.run(LATER)
     world.is_mended()
-    assert [row["node"] for row in world.system.repairs()] == [x, before]
-    assert {row["coordinator"] for row in world.system.repairs()} == {a}
+    assert [row["node"] for row in world.system.mender.repairs] == [x, before]
+    assert {row["coordinator"] for row in world.system.mender.repairs} == {a}
     assert b not in world.system.desks.of
 
 
@@ -273,7 +273,7 @@ def test_any_churn_is_survived(seed: int, view: str) -> None:
             change = world.engine.subscribe if random.random() < 0.5 else world.engine.unsubscribe
             change(int(random.integers(nodes)), int(random.integers(4)))
         world.run(1)
-        world.system.node_views()
+        world.system.own_rows()
     world.run(LATER)
     assert set(world.online) == there == set(world.system.local.ring.listed.tolist())
     assert world.open() == [] and world.system.desks.of == {} and not world.system.churn.departed

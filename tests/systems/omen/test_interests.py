@@ -30,7 +30,7 @@ def test_newcomers_of_a_new_topic_meet(count: int, coverage: int) -> None:
         assert world.parted() == [0]
         world.run(LATER)
         world.is_mended()
-        assert {row["kind"] for row in world.system.repairs()} == {"join", "meet"}
+        assert {row["kind"] for row in world.system.mender.repairs} == {"join", "meet"}
 
 
 @pytest.mark.parametrize("coverage", [0, 1])

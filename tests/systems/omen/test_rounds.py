@@ -107,7 +107,7 @@ def test_up_to_l_concurrent_events_are_mended_whoever_they_happen_to(view: str, 
     world, planned = prepare(case, view=view)
     world.run(LATER)
     world.is_mended()
-    handled = Counter((row["kind"], row["node"]) for row in world.system.repairs())
+    handled = Counter((row["kind"], row["node"]) for row in world.system.mender.repairs)
     assert planned <= handled
 
 
@@ -128,7 +128,10 @@ def test_one_event_after_the_other_is_mended(view: str) -> None:
             world.happens(crashes=[int(random.choice(world.online))])
         world.run(12)
         world.is_mended()
-    assert Counter(row["kind"] for row in world.system.repairs() if row["kind"] != "meet") == {"join": 15, "leave": 15}
+    assert Counter(row["kind"] for row in world.system.mender.repairs if row["kind"] != "meet") == {
+        "join": 15,
+        "leave": 15,
+    }
 
 
 @pytest.mark.parametrize("gap", [0, 1, 2])

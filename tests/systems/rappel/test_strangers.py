@@ -10,14 +10,14 @@ import pytest
 
 from grapevine.sim.events import Events
 from grapevine.systems.contracts.peer import World
-from grapevine.systems.rappel.config import RappelConfig
+from grapevine.systems.rappel.config import RappelPeersConfig
 from grapevine.systems.rappel.messages import HereIAm, Join, Update, WhereAreYou
 from grapevine.systems.rappel.peer import RappelPeer
 from grapevine.systems.rappel.peers import Rappel
 from grapevine.systems.rappel.position import Landmark
 from tests.peer_world import workload_of
 
-CONFIG = RappelConfig(landmarks=3, landmark_rounds=1, signed=True)
+CONFIG = RappelPeersConfig(landmarks=3, landmark_rounds=1, signed=True)
 NOWHERE = [(), (1.0, 2.0), (1.0, 2.0, 3.0, 4.0), (math.nan, 0.0, 0.0), (0.0, math.inf, 0.0)]
 
 

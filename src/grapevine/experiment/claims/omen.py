@@ -13,17 +13,17 @@ from grapevine.metrics.course import (
     DIAMETER_ON_THE_WAY,
     PER_CHANGE,
 )
-from grapevine.metrics.own import (
+from grapevine.metrics.structure import DEGREE, DEGREE_MAX
+from grapevine.systems.contracts.designs import REPAIR_MS
+from grapevine.systems.omen.measures import (
     BACKUP_OF_MAX,
     BACKUP_OF_MIN,
     BACKUP_OF_RARELY,
     BACKUPS_SHARE,
     LOST_EVENTS,
-    REPAIR_MS,
     SMALL_VIEWS,
     VIEW,
 )
-from grapevine.metrics.structure import DEGREE, DEGREE_MAX
 
 _VIEWS = {1: 21.02, 3: 40.49, 5: 48.40, 9: 57.59}
 _FACEBOOK, _TWITTER = ("omen_fig9", "FB 1K"), ("omen_fig11", "TW 1K")

@@ -4,13 +4,6 @@ from __future__ import annotations
 
 from grapevine.experiment.claims.base import Evidence, Finding, claim, listed, met_if, percent
 from grapevine.metrics.catalogue import Metric
-from grapevine.metrics.own import (
-    BEST_FRIENDS_COVER,
-    FALSE_POSITIVES,
-    FULLY_COVERED,
-    FULLY_COVERED_MULTI,
-    REJOINS_AT_HEIGHT,
-)
 from grapevine.metrics.timed import (
     DELAY_MS_AT,
     DELAY_MS_MAX,
@@ -22,6 +15,8 @@ from grapevine.metrics.timed import (
     STRETCH_AT,
 )
 from grapevine.metrics.traffic import RELAYS_PER_EVENT
+from grapevine.systems.contracts.trees import REJOINS_AT_HEIGHT
+from grapevine.systems.rappel.measures import BEST_FRIENDS_COVER, FALSE_POSITIVES, FULLY_COVERED, FULLY_COVERED_MULTI
 
 _FALSE = {50: 0.0025, 100: 0.016, 200: 0.087}  # §2.2
 _SIZES = 5_001, 10_001

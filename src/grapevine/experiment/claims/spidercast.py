@@ -7,8 +7,8 @@ import math
 from grapevine.experiment.claims.base import Evidence, Finding, claim, falls, listed, met_if, percent
 from grapevine.metrics.catalogue import Metric
 from grapevine.metrics.course import CONNECTED_TOPICS_MIN, DEGREE_ON_THE_WAY, PER_CHANGE
-from grapevine.metrics.own import RANDOM_COVERAGE
 from grapevine.metrics.structure import CLUSTERS, DEGREE, DEGREE_MAX, DIAMETER_MAX, PARTITIONED_TOPICS
+from grapevine.systems.spidercast.measures import RANDOM_COVERAGE
 
 _SIZES = 1_000, 2_000, 4_000, 6_000, 8_000, 10_000
 _DEGREES = 10.81, 10.11, 9.53, 9.24, 9.08, 8.95

@@ -19,6 +19,7 @@ from grapevine.blocks.overlay_design import Edges, design
 from grapevine.blocks.views import NOBODY
 from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns
+from grapevine.metrics.catalogue import Metric
 from grapevine.model.config import parameter
 from grapevine.systems.contracts.rounds import Delivery, FloodingConfig, RoundSystem
 
@@ -34,6 +35,10 @@ class DesignConfig(FloodingConfig):
         choices=("rebuild", "mend"),
     )
 
+
+REPAIR_MS = Metric(
+    "repair_ms", "repair, mean", "Processor time that the repair after a change takes.", "ms", better="low"
+)
 
 NO_EDGES: Edges = np.empty(0, np.int32), np.empty(0, np.int32)
 
@@ -57,6 +62,7 @@ class DesignedSystem(RoundSystem):
     """A centre that designs the overlay whenever who is there, or what they want, has changed."""
 
     config: DesignConfig
+    own_findings = (REPAIR_MS,)
     rule: ClassVar[int]
 
     def __init__(self, config: DesignConfig, network: Network) -> None:
@@ -113,4 +119,4 @@ class DesignedSystem(RoundSystem):
         return self.flooding()
 
     def findings(self) -> dict[str, float]:
-        return {"repair_ms": 1000 * float(np.mean(self._cpu))} if self._cpu else {}
+        return {REPAIR_MS.name: 1000 * float(np.mean(self._cpu))} if self._cpu else {}

@@ -7,7 +7,7 @@ hundred million times in a simulation, and ready for the wire. Randomness comes 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -16,11 +16,14 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from grapevine.metrics.catalogue import Metric
+from grapevine.metrics.measured import MeasuredTable
 from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Workload
 
 FROM_BEHIND = ("fan", "child", "reverse")  # roles of links that the other end chose
+ADMIRERS = ("fan",)  # of these, roles in which it serves for nothing: no neighbours in tables
 Address = int  # a node's number in a simulation; a live host numbers the peers that it knows
 
 
@@ -178,7 +181,8 @@ class PeerSystem(ABC, Generic[PeerType]):
     """A protocol whose nodes are sans-IO peers: it makes them, and says what a measurement wants to know of them."""
 
     config_type: ClassVar[type[Config]]
-    has_friends: ClassVar[bool] = False  # whether some neighbours are `friend`s, to be measured by what they cover
+    own_tables: ClassVar[tuple[MeasuredTable, ...]] = ()  # that only it fills, and what is measured of them
+    own_findings: ClassVar[tuple[Metric, ...]] = ()  # numbers that only it finds
 
     def __init__(self, config: Any, world: World) -> None:
         self.config, self.world = config, world
@@ -211,6 +215,14 @@ class PeerSystem(ABC, Generic[PeerType]):
     def position(self, peer: PeerType) -> tuple[float, ...] | None:
         """Its network coordinates in ms; None where the system has none."""
         return None
+
+    def own_rows(self, peers: Mapping[Address, PeerType]) -> dict[str, list[dict[str, Any]]]:
+        """Rows of the system's own tables, by their names, from the peers that are online at the end of a run."""
+        return {}
+
+    def findings(self) -> dict[str, float | None]:
+        """Numbers that no table holds, by the names of its `own_findings`; None, or left out: not known."""
+        return {}
 
     def restart_counts(self, peer: PeerType) -> None:
         """The measurement begins: forget what was counted for it."""

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from grapevine.blocks.network import Network
 from grapevine.kernels.csr import Columns
+from grapevine.metrics.catalogue import Metric
+from grapevine.metrics.measured import MeasuredTable
 from grapevine.model.config import Config, parameter
 
 
@@ -81,6 +83,8 @@ class RoundSystem(ABC):
     """A protocol on a network. One object lives as long as the network."""
 
     config_type: ClassVar[type[Config]]
+    own_tables: ClassVar[tuple[MeasuredTable, ...]] = ()  # that only it fills, and what is measured of them
+    own_findings: ClassVar[tuple[Metric, ...]] = ()  # numbers that only it finds
     ring_slots: ClassVar[int] = 0  # the first slots of a table that hold successor and predecessor
 
     def __init__(self, config: Any, network: Network) -> None:
@@ -135,16 +139,13 @@ class RoundSystem(ABC):
         """Control messages sent so far, by kind; empty where the system does not count them."""
         return {}
 
-    def repairs(self) -> list[dict[str, Any]]:
-        """Rows of the `repairs` table: churn events that the system handled one by one."""
-        return []
-
-    def node_views(self) -> dict[str, NDArray[np.int64]]:
-        """`view`, `backups` and `backup_of` of the `node_load` table, for systems that prepare backups."""
+    def own_rows(self) -> dict[str, list[dict[str, Any]]]:
+        """Rows of the system's own tables, by their names. Called once, at the end of a run."""
         return {}
 
     def findings(self) -> dict[str, float]:
-        """Numbers about the state of the system that no table holds, for the summary of a run."""
+        """Numbers about the state of the system that no table holds, by the names of its `own_findings`; those that
+        are not known in this run are left out. Called once, at the end of a run."""
         return {}
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from grapevine.blocks.network import Network
 from grapevine.blocks.overlay_design import LOW_ODA
 from grapevine.kernels.csr import Columns
-from grapevine.systems.contracts.designs import NO_EDGES, design_overlay
+from grapevine.systems.contracts.designs import NO_EDGES, REPAIR_MS, design_overlay
 from grapevine.systems.contracts.rounds import Delivery, RoundSystem, Sent
 from grapevine.systems.omen.backups import RULES
 from grapevine.systems.omen.churn import CHANGE, JOIN, LEAVE, Churn, ChurnEvent
@@ -18,6 +18,7 @@ from grapevine.systems.omen.config import OmenConfig
 from grapevine.systems.omen.desks import Desks
 from grapevine.systems.omen.link_table import LinkTable
 from grapevine.systems.omen.local_views import LocalViews
+from grapevine.systems.omen.measures import BACKUP_SETS, BACKUP_VIEWS, LOST_EVENTS, MENDING, REPAIR_MS_P95, REPAIRS
 from grapevine.systems.omen.mending import Mender
 from grapevine.systems.omen.upkeep import Upkeep
 
@@ -27,6 +28,8 @@ class Omen(RoundSystem):
 
     config_type = OmenConfig
     config: OmenConfig
+    own_tables = (MENDING, BACKUP_VIEWS)
+    own_findings = (LOST_EVENTS, REPAIR_MS, REPAIR_MS_P95)
 
     def __init__(self, config: OmenConfig, network: Network) -> None:
         self.local, self.links = LocalViews(network, config.resilience), LinkTable(network)
@@ -169,16 +172,17 @@ class Omen(RoundSystem):
     def messages(self) -> dict[str, Sent]:
         return self.upkeep.totals()
 
-    def repairs(self) -> list[dict[str, Any]]:
-        return self.mender.repairs
+    def own_rows(self) -> dict[str, list[dict[str, Any]]]:
+        return {REPAIRS.name: self.mender.repairs, BACKUP_SETS.name: self._backup_rows()}
 
-    def node_views(self) -> dict[str, NDArray[np.int64]]:
+    def _backup_rows(self) -> list[dict[str, Any]]:
         """The size of each node's view, of its backup set as its successor keeps it, and in how many it serves."""
         network, size = self.network, self.network.size
         sets = [self._first_set(node) if network.alive[node] else np.empty(0, np.int32) for node in range(size)]
         view = self.local.sizes() if self.config.view == "partial" else network.alive * network.alive.sum()
         serves = np.bincount(np.concatenate(sets), minlength=size) if size else view
-        return {"view": view, "backups": np.array([len(found) for found in sets], np.int64), "backup_of": serves}
+        columns = range(size), network.alive.tolist(), view.tolist(), map(len, sets), serves.tolist()
+        return [dict(zip(BACKUP_SETS.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _first_set(self, node: int) -> Columns:
         keepers = self.local.keepers(node)
@@ -187,10 +191,8 @@ class Omen(RoundSystem):
     def findings(self) -> dict[str, float]:
         milliseconds = 1000 * np.array(self.mender.cpu_s)
         lost = sum(repair["coordinator"] is None for repair in self.mender.repairs)
-        found = {"lost_events": float(lost)}
+        found = {LOST_EVENTS.name: float(lost)}
         if len(milliseconds):
-            found |= {
-                "repair_ms": float(milliseconds.mean()),
-                "repair_ms_p95": float(np.quantile(milliseconds, 0.95)),
-            }
+            found[REPAIR_MS.name] = float(milliseconds.mean())
+            found[REPAIR_MS_P95.name] = float(np.quantile(milliseconds, 0.95))
         return found

@@ -69,3 +69,22 @@ class RappelConfig(Config):
     def candidates(self) -> int:
         """Most candidates: friends of friends, friends of fans, fans (§3.3)."""
         return 3 * self.friends**2 + 2 * self.friends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RappelPeersConfig(RappelConfig):
+    """Rappel on a simulated network, where what nobody in it could know can be asked, too."""
+
+    best_friends: int = parameter(
+        0,
+        "with full knowledge: whom would so many best friends cover? 0: not asked",
+        source="Rappel Fig. 1",
+        low=0,
+        high=100,
+    )
+    filter_probes: int = parameter(
+        0,
+        "ask Bloom filters of 50, 100 and 200 feeds so many times for feeds that they do not hold; 0: not asked",
+        source="Rappel §2.2",
+        low=0,
+    )

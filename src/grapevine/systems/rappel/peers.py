@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from grapevine.metrics.similarity import share_covered
 from grapevine.model.identity import EventSignatures, key_from
 from grapevine.systems.contracts.peer import Address, PeerSystem, Place, World
-from grapevine.systems.rappel.config import RappelConfig
+from grapevine.systems.contracts.trees import PLACES, TREES, place_rows
+from grapevine.systems.rappel.bloom import false_positive_rate
+from grapevine.systems.rappel.config import RappelConfig, RappelPeersConfig
+from grapevine.systems.rappel.measures import BEST_FRIENDS_COVER, COVERAGE, FALSE_POSITIVES, FRIENDS
 from grapevine.systems.rappel.peer import Memory, RappelPeer
 from grapevine.systems.rappel.position import Landmark
 
@@ -16,10 +22,12 @@ from grapevine.systems.rappel.position import Landmark
 class Rappel(PeerSystem[RappelPeer]):
     """Rappel on a simulated network."""
 
-    config_type = RappelConfig
-    has_friends = True
+    config_type = RappelPeersConfig
+    config: RappelPeersConfig
+    own_tables = (COVERAGE, TREES)
+    own_findings = (BEST_FRIENDS_COVER, FALSE_POSITIVES)
 
-    def __init__(self, config: RappelConfig, world: World) -> None:
+    def __init__(self, config: RappelPeersConfig, world: World) -> None:
         super().__init__(config, world)
         self._published: dict[Address, list[int]] = {}
         for topic, publisher in enumerate(world.publishers):
@@ -78,6 +86,36 @@ class Rappel(PeerSystem[RappelPeer]):
             )
             for topic, feed in peer.trees.feeds.items()
         ]
+
+    def own_rows(self, peers: Mapping[Address, RappelPeer]) -> dict[str, list[dict[str, Any]]]:
+        return {
+            FRIENDS.name: [self._friends_row(node, peer) for node, peer in peers.items()],
+            PLACES.name: place_rows(self, peers),
+        }
+
+    def _friends_row(self, node: Address, peer: RappelPeer) -> dict[str, Any]:
+        """What the friends of a node really cover: a truth that Bloom filters only approach."""
+        roles, topics_of = peer.roles(), self.world.workload.topics_of
+        friends = [other for other, kinds in roles.items() if "friend" in kinds]
+        topics = set(topics_of(node).tolist())
+        return {
+            "node": node,
+            "subscriptions": len(topics),
+            "covered": len(topics & {topic for friend in friends for topic in topics_of(friend).tolist()}),
+            "friends": len(friends),
+            "fans": sum("fan" in kinds for kinds in roles.values()),
+        }
+
+    def findings(self) -> dict[str, float | None]:
+        """What the config asks of the workload and of the filters, whoever runs."""
+        found: dict[str, float | None] = {}
+        if self.config.best_friends:
+            found[BEST_FRIENDS_COVER.name] = share_covered(self.world.workload, self.config.best_friends)
+        if self.config.filter_probes:
+            for feeds in (50, 100, 200):
+                rate = false_positive_rate(feeds, self.config.filter_probes, name=f"feed {self.world.seed}")
+                found[FALSE_POSITIVES.of(number=feeds).name] = rate
+        return found
 
     def position(self, peer: RappelPeer) -> tuple[float, ...] | None:
         return peer.position or None

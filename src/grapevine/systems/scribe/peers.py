@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.systems.contracts.peer import Address, PeerSystem, Place, World
+from grapevine.systems.contracts.trees import PLACES, TREES, place_rows
 from grapevine.systems.scribe.config import ScribeConfig
 from grapevine.systems.scribe.overlay import Overlay
 from grapevine.systems.scribe.pastry import Nodes, Pastry
@@ -20,6 +23,7 @@ class Scribe(PeerSystem[ScribePeer]):
 
     config_type = ScribeConfig
     config: ScribeConfig
+    own_tables = (TREES,)
 
     def __init__(self, config: ScribeConfig, world: World) -> None:
         super().__init__(config, world)
@@ -44,6 +48,9 @@ class Scribe(PeerSystem[ScribePeer]):
             for child in tree.children:
                 roles[child].append("child")
         return dict(roles)
+
+    def own_rows(self, peers: Mapping[Address, ScribePeer]) -> dict[str, list[dict[str, Any]]]:
+        return {PLACES.name: place_rows(self, peers)}
 
     def places(self, peer: ScribePeer) -> list[Place]:
         return [Place(topic, tree.parent, None, len(tree.children)) for topic, tree in sorted(peer.trees.items())]

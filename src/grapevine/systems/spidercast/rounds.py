@@ -9,6 +9,7 @@ from grapevine.blocks.connections import GREEDY, RANDOM
 from grapevine.kernels.csr import Columns
 from grapevine.systems.contracts.connections import ConnectionSystem
 from grapevine.systems.spidercast.config import SpiderCastConfig
+from grapevine.systems.spidercast.measures import RANDOM_COVERAGE
 
 MOST_RANDOM = 4  # §3.3.1: K_r is raised while it is 3 or less
 
@@ -19,6 +20,7 @@ class SpiderCast(ConnectionSystem):
     config_type = SpiderCastConfig
     config: SpiderCastConfig
     rules = (GREEDY, RANDOM)
+    own_findings = (RANDOM_COVERAGE,)
 
     def wanted(self, rule: int) -> int:
         return self.config.greedy_coverage if rule == GREEDY else self.config.random_coverage
@@ -45,4 +47,4 @@ class SpiderCast(ConnectionSystem):
 
     def findings(self) -> dict[str, float]:
         k = self.tasks[1].k[self.network.alive]
-        return {"random_coverage": float(k.mean())} if len(k) else {}
+        return {RANDOM_COVERAGE.name: float(k.mean())} if len(k) else {}
