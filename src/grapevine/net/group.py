@@ -148,15 +148,16 @@ class Group:
         entered = []
         since = 0.0 if order.again else None
         for number, topics in order.topics.items():
+            node = self.nodes[number]
             for topic in topics:
                 begun = asyncio.Event()
                 entered.append(begun)
-                self._begin(self._read(number, topic, since, begun))
+                self._begin(self._read(number, node, topic, since, begun))
         for begun in entered:
             await begun.wait()
 
-    async def _read(self, number: int, topic: str, since: float | None, begun: asyncio.Event) -> None:
-        async with self.nodes[number].subscribe(topic, since=since) as inbox:
+    async def _read(self, number: int, node: Node, topic: str, since: float | None, begun: asyncio.Event) -> None:
+        async with node.subscribe(topic, since=since) as inbox:
             begun.set()
             while True:
                 try:
