@@ -9,7 +9,9 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+from grapevine.model.identity import key_from
 from grapevine.net import wire
+from grapevine.net.contacts import Contact
 from grapevine.net.envelope import envelope_of, stamped
 from grapevine.net.event_file import StoredEvent
 from grapevine.net.identity import Identity
@@ -88,6 +90,13 @@ def envelope(identity: Identity, topic: int, sequence: int, payload: bytes, time
     content = stamped(now, payload)
     seal = identity.sign(topic, sequence, content).seal
     return envelope_of(StoredEvent(identity.id, topic, sequence, now, content, seal))
+
+
+def contact_of(secret: str, *, time_ms: int = 1) -> Contact:
+    """Where the owner of a made-up key says it is."""
+    key = key_from(secret)
+    unsigned = Contact(key.public_key().public_bytes_raw(), "10.0.0.9", 9, time_ms, b"")
+    return Contact(unsigned.key, unsigned.host, unsigned.port, time_ms, key.sign(unsigned.content()))
 
 
 async def eventually(holds: Callable[[], Any], timeout: float = 10.0) -> None:

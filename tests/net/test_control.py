@@ -20,6 +20,7 @@ from grapevine.net import Node
 from grapevine.net.control import Control
 from grapevine.net.inbox import Inbox, Lagged
 from grapevine.net.remote import Remote
+from tests.net.hostile import eventually
 
 
 @contextlib.asynccontextmanager
@@ -85,8 +86,7 @@ def test_a_reader_gets_what_was_kept_since_then_and_leaves_the_subscription_behi
             async with session.get("/subscribe", params={"topic": "y"}) as stream:
                 await lines(stream, 1)
                 assert node.subscriptions == ["x", "y"]
-            while node.subscriptions != ["x"]:
-                await asyncio.sleep(0.01)
+            await eventually(lambda: node.subscriptions == ["x"])
 
     within(60, scenario)
 

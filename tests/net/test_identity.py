@@ -21,6 +21,7 @@ from grapevine.model.errors import PeerError, UsageError
 from grapevine.model.identity import PeerId, key_from, key_to_pem
 from grapevine.net import identity as module
 from grapevine.net.identity import CERTIFICATE_FILE, KEY_FILE, Identity, id_of
+from tests.net.hostile import eventually
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Scenario = Callable[[int], Coroutine[Any, Any, None]]
@@ -287,8 +288,7 @@ def test_nobody_can_be_the_common_authority_whose_key_everybody_has(alice: Ident
     async def calls(port: int) -> None:
         _, writer = await dial(port, foreign_context(tmp_path / "ca", key, certificate, ssl.PROTOCOL_TLS_CLIENT))
         writer.close()
-        while not listener.refused:
-            await asyncio.sleep(0.001)
+        await eventually(lambda: listener.refused)
 
     listener.during(calls)
     assert listener.refused == ["a peer showed a certificate with the common authority's key; everybody has that"]

@@ -315,14 +315,19 @@ def test_a_bug_in_what_a_peer_tells_does_not_stop_what_a_node_does_by_itself(
 ) -> None:
     async def scenario() -> None:
         async with opening(diary=tmp_path) as a, opening(a) as b, b.subscribe("x") as events:
-            await asyncio.sleep(0.3)
+            await eventually(lambda: a.connections.open_connections and b.connections.open_connections)
+            called: list[Any] = []
             with monkeypatch.context() as patch:
 
                 def wrong(*arguments: Any) -> Any:
+                    called.append(arguments)
                     raise ZeroDivisionError
 
                 patch.setattr(VitisPeer, method, wrong)
-                await asyncio.sleep(1.2 if method == "roles" else 0.5)
+                if method == "has_path":
+                    with pytest.raises(ZeroDivisionError):
+                        await a.publish("y", b"who asks for a path")
+                await eventually(lambda: called)
             await a.publish("x", b"still there")
             assert await payloads(events, 1) == [b"still there"]
             assert not any(task.done() for task in a.parts.tasks + b.parts.tasks)

@@ -1,8 +1,10 @@
 """A node on real sockets: what lies between a sans-IO peer and the machine it runs on. The only user of asyncio.
 
-`Node` is what applications use. Below it: `host` drives the peer, `links` has the connections, `recovery` brings back
-what was missed, `store` keeps events, `diary` what happened, `wire` makes frames of messages, `identity` says who is at
-the other end. Around it: `run` and `control` make a process of a node, `cluster` a network of processes.
+`Node` is what applications use, and `assembly` puts its parts together. Below it: `transport` carries bytes (over TLS,
+or in memory), `connections` has the connections, `host` drives the peer, `topics` says what the node has to do with
+which topic, `publishing` and `arrivals` take events out and in, `recovery` brings back what was missed, `store` keeps
+events, `diary` what happened, `wire` makes frames of messages, `identity` says who is at the other end. Around it:
+`run` and `control` make a process of a node, `cluster` a network of processes.
 """
 
 from grapevine.net.envelope import Event

@@ -29,12 +29,13 @@ from grapevine.model.errors import UsageError
 from grapevine.model.identity import PeerId
 from grapevine.model.ids import ring_id
 from grapevine.model.workload import Workload
+from grapevine.net.cluster_report import Course, snapshot, summary
 from grapevine.net.orders import (
     Exchanges,
     Look,
+    NewNode,
     Open,
     Opened,
-    Place,
     Publish,
     Published,
     Report,
@@ -92,24 +93,6 @@ def workload_of(config: ClusterConfig, seed: int) -> Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sum:
-    """Counters of all groups together."""
-
-    messages: int = 0
-    bytes: int = 0
-    recovered: int = 0
-    failures: int = 0
-    damaged: int = 0
-    cpu_s: float = 0.0
-
-    def __add__(self, other: Report | _Sum) -> _Sum:
-        return _Sum(*(getattr(self, name) + getattr(other, name) for name in _Sum.__slots__))
-
-    def __sub__(self, other: _Sum) -> _Sum:
-        return _Sum(*(getattr(self, name) - getattr(other, name) for name in _Sum.__slots__))
-
-
-@dataclass(frozen=True, slots=True)
 class Spot:
     """Where a group lives: the address of its nodes, and what its process is started by (`ip netns exec`, say)."""
 
@@ -132,8 +115,7 @@ class Cluster:
         self.workload, self.config = workload, config
         self.tally = Tally(workload.subscribers_of)
         self.down: set[int] = set()
-        self.connected = 0.0  # share of topics whose subscribers exchange events
-        self.stage, self.lost_groups = "starting", 0
+        self._course = Course()
         self._open, self._data, self._random = open_, data, Random(0)
         groups = min(config.processes, workload.node_count)
         self._members = [list(range(g, workload.node_count, groups)) for g in range(groups)]
@@ -154,11 +136,6 @@ class Cluster:
         self._endpoints: dict[int, str] = {}
         self._bootstraps: list[int] = list(range(min(config.bootstraps, groups)))  # each in another group
         self._feeds: dict[int, int] = {}  # the publisher of a topic, where there is only one
-        self._over = _Sum()  # of sessions that have ended
-        self._before = _Sum()  # until publishing began
-        self._late_s: list[float] = []
-        self._times = {"opened": time.monotonic()}
-        self._events = self._skipped = 0  # ordered; not ordered because all who might publish were down
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -209,8 +186,7 @@ class Cluster:
         for topic, publisher in self._feeds.items():  # a feed can be joined once something was published in it
             order = Publish(publisher, self.topic_name(topic), _FIRST + topic, self.config.payload, timeout=0.0)
             self._worker_of(publisher).tell(order)
-        self._times["up"] = time.monotonic()
-        self.stage = "connecting"
+        self._course.reach("up", stage="connecting")
 
     async def _close(self) -> None:
         try:
@@ -221,8 +197,8 @@ class Cluster:
 
     async def _open_nodes(self, group: int, numbers: Iterable[int]) -> None:
         known = [self._endpoints[n] for n in self._bootstraps if n in self._endpoints]
-        places = [
-            Place(
+        new = [
+            NewNode(
                 n,
                 self._endpoints.get(n, f"{self._spots[group].host}:0"),
                 known,
@@ -231,7 +207,7 @@ class Cluster:
             for n in numbers
         ]
         order = Open(
-            places,
+            new,
             self._open.system,
             self._open.network,
             self._open.parameters,
@@ -259,8 +235,7 @@ class Cluster:
     # What groups say
 
     def _on_report(self, worker: Worker, report: Report) -> None:
-        if self.stage != "starting":
-            self._late_s.append(report.late_s)
+        self._course.late(report.late_s)
         found = report.arrivals
         for at in range(0, len(found), 3):
             if found[at] < _FIRST:
@@ -274,9 +249,9 @@ class Cluster:
         members = set(self._members[worker.number])
         self.down |= members
         self.tally.abandon(members)
-        self.lost_groups += not worker.expected_to_end
+        self._course.lost_groups += not worker.expected_to_end
         if worker.last is not None:
-            self._over += worker.last
+            self._course.ended += worker.last
             worker.last = None
 
     # What can be done with it
@@ -285,18 +260,15 @@ class Cluster:
         """Wait until the subscribers of every topic are connected by those with whom they exchange its events."""
         end = time.monotonic() + (self.config.ready_s if timeout is None else timeout)
         while True:
-            self.connected = await self._share_connected()
-            if self.connected == 1.0 or time.monotonic() >= end:
-                self._times["ready"] = time.monotonic()
-                return self.connected == 1.0
+            connected = self._course.connected = await self._share_connected()
+            if connected == 1.0 or time.monotonic() >= end:
+                self._course.reach("ready")
+                return connected == 1.0
             await asyncio.sleep(1.0)
 
     async def publish(self, events: int | None = None, rate: float | None = None) -> None:
         """Let random subscribers publish in random topics, at an even pace."""
-        self.stage = "publishing"
-        if "publishing" not in self._times:
-            self._times["publishing"], self._before = time.monotonic(), self._total()
-            self._late_s.clear()
+        self._course.begin_publishing(self.workers)
         topics = [t for t in range(self.workload.topic_count) if len(self.workload.subscribers_of(t)) > 1]
         if not topics:
             raise UsageError("no topic has two subscribers; give fewer topics, or more subscriptions")
@@ -304,7 +276,7 @@ class Cluster:
         for i in range(events or self.config.events):
             await asyncio.sleep(max(0.0, begun + i / pace - time.monotonic()))
             self.publish_one(self._random.choice(topics))
-        self._times["published"] = time.monotonic()
+        self._course.reach("published")
 
     def publish_one(self, topic: int, publisher: int | None = None) -> int | None:
         """One event; None if everybody who could publish it is down."""
@@ -313,24 +285,24 @@ class Cluster:
             able = [int(n) for n in self.workload.subscribers_of(topic)] if feed is None else [feed]
             able = [n for n in able if n not in self.down]
             if not able:
-                self._skipped += 1
+                self._course.skipped += 1
                 return None
             publisher = self._random.choice(able)
-        event = self._events = self._events + 1
+        event = self._course.events = self._course.events + 1
         self.tally.ordered(event, topic, publisher)
         self._worker_of(publisher).tell(Publish(publisher, self.topic_name(topic), event, self.config.payload))
         return event
 
     async def wait_until_delivered(self, timeout: float | None = None) -> bool:
         """Wait until all has arrived that should."""
-        self.stage = "waiting"
+        self._course.stage = "waiting"
         end = time.monotonic() + (self.config.settle_s if timeout is None else timeout)
         while time.monotonic() < end:
             found, expected = self.tally.delivered(self.down)
             if not self.tally.waiting and found == expected:
                 break
             await asyncio.sleep(0.1)
-        self._times["over"] = time.monotonic()
+        self._course.reach("over")
         found, expected = self.tally.delivered(self.down)
         return not self.tally.waiting and found == expected
 
@@ -377,94 +349,18 @@ class Cluster:
 
     # What it tells
 
-    def _total(self) -> _Sum:
-        total = self._over
-        for worker in self.workers:
-            if worker.last is not None:
-                total += worker.last
-        return total
-
     def snapshot(self) -> dict[str, Any]:
-        """How things stand now."""
-        reports = [worker.last for worker in self.workers if worker.last is not None]
-        up = sum(report.up for report in reports)
-        total, (found, expected) = self._total(), self.tally.delivered(self.down)
-        p50, p99 = self.tally.delay_ms(0.5, 0.99)
-        return {
-            "stage": self.stage,
-            "time_s": time.monotonic(),
-            "nodes": up,
-            "connected": self.connected,
-            "degree": sum(r.degree for r in reports) / up if up else 0.0,
-            "degree_max": max((r.degree_max for r in reports), default=0),
-            "connections": sum(r.connections for r in reports) / up if up else 0.0,
-            "connections_max": max((r.connections_max for r in reports), default=0),
-            "published": self.tally.published,
-            "delivered": found,
-            "hit_ratio": found / expected if expected else None,
-            "delay_ms_p50": p50,
-            "delay_ms_p99": p99,
-            "messages": total.messages,
-            "cpu_s": total.cpu_s,
-            "rss_per_node_bytes": sum(r.rss_bytes for r in reports) // up if up else 0,
-            "groups": [
-                {
-                    "group": worker.number,
-                    "nodes": report.up,
-                    "degree": report.degree / max(report.up, 1),
-                    "degree_max": report.degree_max,
-                    "connections": report.connections / max(report.up, 1),
-                    "connections_max": report.connections_max,
-                    "messages": report.messages,
-                    "cpu_s": report.cpu_s,
-                    "rss_bytes": report.rss_bytes,
-                }
-                for worker in self.workers
-                if (report := worker.last) is not None
-            ],
-        }
+        """How things stand now (`cluster_report`)."""
+        return snapshot(self._course, self.workers, self.tally, self.down)
 
     def summary(self) -> dict[str, Any]:
-        """What was measured, from the first event to the last delivery."""
-        now, tally, times = self.snapshot(), self.tally, self._times
-        (found, expected), spent = tally.delivered(self.down), self._total() - self._before
-        begun, over = times.get("publishing", time.monotonic()), times.get("over", time.monotonic())
-        seconds, nodes = max(over - begun, 1e-9), max(now["nodes"], 1)
-        delay = dict(zip(("p50", "p99", "max"), tally.delay_ms(0.5, 0.99, 1.0), strict=True))
-        return {
+        """What was measured, from the first event to the last delivery (`cluster_report`)."""
+        about = {
             "system": self._open.system,
-            "nodes": now["nodes"],
-            "nodes_down": len(self.down),
             "topics": self.workload.topic_count,
             "subscriptions": self.workload.subscription_count,
-            "processes": len(self.workers),
-            "lost_processes": self.lost_groups,
-            "topics_connected": self.connected,
-            "start_s": times.get("up", over) - times["opened"],
-            "connect_s": times.get("ready", over) - times.get("up", over),
-            "events": tally.published,
-            "events_per_s": tally.published / max(times.get("published", over) - begun, 1e-9),
-            "without_path": tally.refused,
-            "skipped": self._skipped,
-            "unconfirmed": self._events - tally.published,
-            "expected": expected,
-            "delivered": found,
-            "hit_ratio": found / expected if expected else None,
-            "duplicates": tally.duplicates,
-            "damaged": spent.damaged,
-            "strays": tally.strays,
-            "recovered": spent.recovered,
-            "failures": spent.failures,
-            **{f"delay_ms_{name}": value for name, value in delay.items()},
-            **{name: now[name] for name in ("degree", "degree_max", "connections", "connections_max")},
-            "messages_per_s_per_node": spent.messages / seconds / nodes,
-            "bytes_per_s_per_node": spent.bytes / seconds / nodes,
-            "bytes_per_delivery": spent.bytes / found if found else None,
-            "cpu_s": spent.cpu_s,
-            "late_ms": 1e3 * sum(self._late_s) / max(len(self._late_s), 1),
-            "cpu_share_per_node": spent.cpu_s / seconds / nodes,
-            "rss_per_node_bytes": now["rss_per_node_bytes"],
         }
+        return summary(about, self._course, self.workers, self.tally, self.down)
 
 
 def are_connected(wanted: list[int], edges: Iterable[tuple[int, int]]) -> bool:

@@ -20,13 +20,13 @@ _REMEMBERED = 10_000
 
 
 class TokenBucket:
-    """So much a second, and as much at once as a second allows."""
+    """Allows `rate` units a second, and as many at once. It never refuses: it says how long to wait."""
 
     def __init__(self, rate: float, now: float) -> None:
         self._rate, self._left, self._at = rate, rate, now
 
     def take(self, amount: float, now: float) -> float:
-        """Take it, on credit if need be; seconds to wait until the debt is paid."""
+        """Take an amount, on credit if need be; how many seconds to wait until the debt is paid (0: none)."""
         self._left = min(self._rate, self._left + (now - self._at) * self._rate) - amount
         self._at = now
         return max(0.0, -self._left / self._rate)
@@ -41,9 +41,9 @@ class Conduct:
         self._points: OrderedDict[PeerId, tuple[float, float]] = OrderedDict()  # and when they were counted
         self._banned: OrderedDict[PeerId, float] = OrderedDict()
 
-    def blame(self, peer: PeerId, what: str, points: int, now: float) -> bool:
-        """Count a misdeed; True if the peer is shut out from now on."""
-        self.counts[what] += 1
+    def blame(self, peer: PeerId, misconduct: str, points: int, now: float) -> bool:
+        """Count a misdeed; True if the peer is shut out from now on, for `ban_s`."""
+        self.counts[misconduct] += 1
         total = self.points(peer, now) + points
         self._points[peer] = total, now
         self._points.move_to_end(peer)
@@ -57,12 +57,12 @@ class Conduct:
         return True
 
     def points(self, peer: PeerId, now: float) -> float:
-        """What is left of the peer's misdeeds."""
+        """What is left of the points that the peer was given."""
         points, when = self._points.get(peer, (0.0, now))
         return points * math.exp2((when - now) / _HALF_LIFE_S)
 
     def is_banned(self, peer: PeerId, now: float) -> bool:
-        """Whether it is shut out."""
+        """Whether the peer is shut out now. When its time is over it begins again without points."""
         until = self._banned.get(peer)
         if until is not None and until <= now:
             del self._banned[peer]

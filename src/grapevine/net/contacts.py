@@ -16,13 +16,17 @@ _PURPOSE = b"grapevine contact 1\0"
 
 
 class Contact(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """I am here, says the owner of this key."""
+    """I am here, says the owner of this key. Sent by its owner in Hello, and passed on by others in Introduce.
 
-    key: bytes
-    host: str
+    Anybody may pass it on, and nobody can change it. What may go wrong: it is old, and its owner has moved. Then nobody
+    answers there, or another peer, which the transport notices.
+    """
+
+    key: bytes  # the owner's public key, of which its id is the hash
+    host: str  # an IP address: names could lead anywhere
     port: int
-    time_ms: int  # a later record replaces an earlier one
-    signature: bytes
+    time_ms: int  # by the owner's clock; a later record replaces an earlier one
+    signature: bytes  # by the key, of host, port and time
 
     @property
     def id(self) -> PeerId:
@@ -30,7 +34,7 @@ class Contact(msgspec.Struct, frozen=True, gc=False, array_like=True):
         return PeerId.of(self.key)
 
     def content(self) -> bytes:
-        """What is signed."""
+        """The bytes that the owner signs."""
         return _PURPOSE + msgspec.msgpack.encode((self.host, self.port, self.time_ms))
 
     def check(self) -> PeerId:
@@ -65,14 +69,14 @@ class Contacts:
         return owner
 
     def find(self, address: Address) -> Contact | None:
-        """Where the peer says it is."""
+        """Where the peer says it is; None if it is not known. Whom one asks for is forgotten last."""
         found = self._known.get(address)
         if found is not None:
             self._known.move_to_end(address)
         return found
 
     def latest(self, most: int) -> list[Contact]:
-        """Those used last."""
+        """The records that were learnt or asked for last, the newest first."""
         return list(reversed(self._known.values()))[:most]
 
 

@@ -24,19 +24,22 @@ _REMEMBERED = 200  # peers, from one session to the next
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """The folder, opened."""
+    """The folder, opened and locked. Its key is who the node is: a copy of the folder must not run beside it."""
 
     path: Path
     identity: Identity
     store: Store
-    lasts: bool  # beyond the process
+    is_kept: bool  # beyond the process; otherwise it is a temporary folder, and nothing is remembered in it
 
     @classmethod
     @contextlib.asynccontextmanager
     async def open(cls, folder: str | Path | None, retention: Retention, *, synced: bool) -> AsyncIterator[DataFolder]:
-        """The folder of a node; without one, a temporary one that ends with it."""
+        """The folder of a node, made if it is new; without one, a temporary folder that ends with the node.
+
+        UsageError if another process uses it, or its key can be read by others. `synced`: commits survive a power cut.
+        """
         with contextlib.ExitStack() as stack:
-            lasts = folder is not None
+            is_kept = folder is not None
             if folder is None:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="grapevine-node-"))
                 synced = False  # nothing of it outlives the process
@@ -44,7 +47,7 @@ class DataFolder:
             identity = Identity.open(folder)
             stack.enter_context(_locked(folder / LOCK_FILE))
             async with await Store.open(folder, retention, synced=synced) as store:
-                yield cls(folder, identity, store, lasts)
+                yield cls(folder, identity, store, is_kept)
 
     def contacts(self, known: Contacts) -> list[Contact]:
         """Peers of the last session, learnt anew; a damaged file is as good as none."""
@@ -61,7 +64,7 @@ class DataFolder:
 
     def remember(self, known: Contacts) -> None:
         """Keep the peers used last, for the next session. Not to have them is no reason to fail."""
-        if not self.lasts:
+        if not self.is_kept:
             return
         path = self.path / CONTACTS_FILE
         partial = path.with_name(f".{path.name}.partial")

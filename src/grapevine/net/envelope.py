@@ -22,33 +22,33 @@ ENVELOPE_BYTES = SEAL_BYTES + TIME_BYTES  # beside the payload
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What an application gets."""
+    """What an application gets from an inbox, or back from `publish`. It cannot be changed."""
 
-    topic: str
-    publisher: PeerId
+    topic: str  # as the application calls it
+    publisher: PeerId  # who signed it; checked at every hop
     sequence: int  # of this publisher in this topic, from 1
     time: float  # when it was published, in seconds since the epoch by the publisher's clock
     payload: bytes
 
 
 def stamped(time_ms: int, payload: bytes) -> bytes:
-    """What a publisher signs, and a store keeps as payload."""
+    """The time and the application's payload in one: what a publisher signs, and a store keeps as payload."""
     return _TIME.pack(time_ms) + payload
 
 
 def envelope_of(kept: StoredEvent) -> bytes:
-    """A kept event, ready to travel."""
+    """The envelope of a kept event: what peers carry as its payload."""
     return kept.signature + kept.payload
 
 
 def published_ms(kept: StoredEvent) -> int:
-    """When it was published, by the publisher's clock."""
+    """When it was published, in ms since the epoch by the publisher's clock, which may be wrong."""
     (time_ms,) = _TIME.unpack_from(kept.payload)
     return int(time_ms)
 
 
 def opened(name: str, kept: StoredEvent) -> Event:
-    """A kept event, ready for the application that knows its topic by name."""
+    """A kept event as the application gets it, which knows the topic by this name."""
     return Event(name, kept.publisher, kept.sequence, published_ms(kept) / 1e3, kept.payload[_TIME.size :])
 
 
@@ -60,7 +60,10 @@ class Seals:
         self._checked: OrderedDict[bytes, PeerId] = OrderedDict()
 
     def check(self, topic: int, sequence: int, envelope: bytes, now_ms: int) -> StoredEvent:
-        """The event, for a store; PeerError if it is not what its publisher signed."""
+        """The event that an envelope holds, for a store; PeerError if it is not what its publisher signed.
+
+        Called for every copy of every event that comes. `now_ms` is when it came, by our clock: retention goes by it.
+        """
         seal, content = envelope[:SEAL_BYTES], envelope[SEAL_BYTES:]
         if len(content) < _TIME.size:
             raise PeerError(f"an envelope of {len(envelope)} bytes came; the shortest has {ENVELOPE_BYTES}")

@@ -52,11 +52,11 @@ class StoredEvent:
     """An event as it is kept. The time is that of our own clock when it came: retention goes by it."""
 
     publisher: PeerId
-    topic: int
-    sequence: int
-    time_ms: int
-    payload: bytes
-    signature: bytes
+    topic: int  # its id
+    sequence: int  # of this publisher in this topic, from 1
+    time_ms: int  # when it came, by our clock
+    payload: bytes  # time of publication and the application's payload (`envelope.stamped`)
+    signature: bytes  # the publisher's key and signature
     arrival: int = field(default=0, compare=False)  # its number in the order of arrival here; 0 until it is kept
 
     def __post_init__(self) -> None:
@@ -167,7 +167,7 @@ class EventFile:
             self._sql.execute("ROLLBACK")
 
     def append(self, event: StoredEvent) -> int:
-        """Keep an event; the number of its arrival, or 0 if it is known, or over.
+        """Keep an event; its place in the order of arrivals, or 0 if it is known, or over.
 
         Another one with the same sequence does not replace the first.
         """
@@ -213,7 +213,7 @@ class EventFile:
         self._sql.execute("INSERT OR IGNORE INTO subscriptions VALUES (?, ?, ?)", (_signed(topic), name, since_ms))
 
     def unsubscribe(self, topic: int) -> None:
-        """It no longer does. The topic's events stay until retention takes them."""
+        """Forget that the application wants a topic. Its events stay until retention takes them."""
         self._sql.execute("DELETE FROM subscriptions WHERE topic = ?", (_signed(topic),))
 
     # Retention

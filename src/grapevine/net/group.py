@@ -29,9 +29,9 @@ from grapevine.net.orders import (
     Failed,
     Leave,
     Look,
+    NewNode,
     Open,
     Opened,
-    Place,
     Publish,
     Published,
     Report,
@@ -98,7 +98,7 @@ class Group:
     async def _carry_out(self, order: AnyOrder) -> None:
         try:
             if isinstance(order, Open):
-                self.tell(Opened(await asyncio.gather(*(self._open(order, place) for place in order.places))))
+                self.tell(Opened(await asyncio.gather(*(self._open(order, new) for new in order.nodes))))
             elif isinstance(order, Subscribe):
                 await self._subscribe(order)
                 self.tell(Subscribed())
@@ -112,26 +112,26 @@ class Group:
             _log.exception("an order failed")
             self.tell(Failed(f"{type(error).__name__}: {error}"))
 
-    async def _open(self, order: Open, place: Place) -> tuple[int, str, str]:
+    async def _open(self, order: Open, new: NewNode) -> tuple[int, str, str]:
         """Every node lives in a task of its own, so that all can leave at once."""
         opened: asyncio.Future[Node] = asyncio.get_running_loop().create_future()
         async with self._opening:
-            life = asyncio.create_task(self._live(order, place, opened))
+            life = asyncio.create_task(self._live(order, new, opened))
             self._lives.add(life)
             life.add_done_callback(self._lives.discard)
             node = await opened
-        self.nodes[place.number] = node
+        self.nodes[new.node] = node
         host, port = node.endpoint
-        return place.number, str(node.id), f"{host}:{port}"
+        return new.node, str(node.id), f"{host}:{port}"
 
-    async def _live(self, order: Open, place: Place, opened: asyncio.Future[Node]) -> None:
+    async def _live(self, order: Open, new: NewNode, opened: asyncio.Future[Node]) -> None:
         try:
             async with Node.open(
-                place.listen,
-                place.bootstrap,
+                new.listen,
+                new.bootstrap,
                 system=order.system,
                 network=order.network,
-                data_dir=place.data_dir,
+                data_dir=new.data_dir,
                 diary=order.diary,
                 parameters=order.parameters,
                 **order.settings,
@@ -140,7 +140,7 @@ class Group:
                 await self._leaving.wait()
         except Exception as error:
             if opened.done():
-                _log.exception("node %s ended badly", place.number)
+                _log.exception("node %s ended badly", new.node)
             else:
                 opened.set_exception(error)
 
@@ -148,15 +148,16 @@ class Group:
         entered = []
         since = 0.0 if order.again else None
         for number, topics in order.topics.items():
+            node = self.nodes[number]
             for topic in topics:
                 begun = asyncio.Event()
                 entered.append(begun)
-                self._begin(self._read(number, topic, since, begun))
+                self._begin(self._read(number, node, topic, since, begun))
         for begun in entered:
             await begun.wait()
 
-    async def _read(self, number: int, topic: str, since: float | None, begun: asyncio.Event) -> None:
-        async with self.nodes[number].subscribe(topic, since=since) as inbox:
+    async def _read(self, number: int, node: Node, topic: str, since: float | None, begun: asyncio.Event) -> None:
+        async with node.subscribe(topic, since=since) as inbox:
             begun.set()
             while True:
                 try:

@@ -32,7 +32,10 @@ class Lagged(GrapevineError):  # noqa: N818 - a signal
 
 
 class Inbox:
-    """`async with node.subscribe(topic) as events: async for event in events: …`"""
+    """Events of one topic for one reader: `async with node.subscribe(topic) as events: async for event in events: …`
+
+    `enter` and `leave` are the node's: as long as the reader is there, the topic is wanted (`topics`).
+    """
 
     def __init__(
         self,
@@ -57,7 +60,7 @@ class Inbox:
         self._queue: deque[StoredEvent] = deque()
         self._lagged = 0
         self._behind = since_ms is not None  # the next events are in the store, not in the queue
-        self._left = self._first_left = 0  # events that came while that was so and were not read yet; the first of them
+        self._left = self._first_left = 0  # events that came meanwhile and were not read yet; arrival of the first
         self._cursor = self._newest = 0  # the last arrival that was queued, and the last of all
         self._news = asyncio.Event()
         self._closed = False
@@ -73,12 +76,15 @@ class Inbox:
         self.close()
 
     async def begin(self) -> None:
-        """Start with what came since some time, if that was asked for, otherwise with what comes from now on."""
+        """Start with what came since `since_ms`, if that was asked for, otherwise with what comes from now on.
+
+        Called once by the node, after the topic is wanted.
+        """
         if self.since_ms is not None:
             self._cursor = await self._store.last_arrival(self.topic_id, self.since_ms)
 
     def put(self, event: StoredEvent) -> None:
-        """An event that the store has."""
+        """Queue an event that the store has. Called by the node, in the order of arrivals; never waits."""
         if self._closed or event.arrival <= self._cursor:
             return
         self._newest = event.arrival
@@ -98,7 +104,7 @@ class Inbox:
         self._news.set()
 
     def close(self) -> None:
-        """Nothing more comes; what is queued can still be taken."""
+        """Nothing more comes; what is queued can still be taken. Called when the reader leaves, or the node closes."""
         self._closed = True
         self._news.set()
 
@@ -131,7 +137,7 @@ class Inbox:
             return await self.__anext__()
 
     async def _catch_up(self) -> None:
-        """Read on in the store; where it ends, the queue goes on."""
+        """Read on in the store; where it ends, the queue goes on. What retention took meanwhile counts as dropped."""
         cursor, newest = self._cursor, self._newest
         found = await self._store.arrivals(self.topic_id, cursor, min(_BATCH, self._size))
         if self._cursor != cursor:

@@ -1,11 +1,24 @@
-"""What a node holds, by topic and publisher: which events came, which are missing, which are over.
+"""What a node possesses, by topic and publisher: which events came, which are missing, which are over.
 
-A stream is what one publisher publishes in one topic, numbered from 1. Up to its floor nothing is missing any more:
-retention has removed it, or it is older than what the node wants, or nobody had it. Above the floor and up to the last
-number seen, every event is here, missing, or given up. Two nodes that hold the same of a topic have the same digest.
+A *stream* is what one publisher publishes in one topic, numbered from 1 without gaps. Its *account* says of them:
 
-Only what a publisher signed changes an account: it takes an event to show that those before it exist. Otherwise anybody
-could say that a stream has come to 2^62, and whoever believes it would take the real events for old ones.
+    1 … floor            over: retention has removed them, or they are older than is wanted, or nobody had them
+    floor+1 … last       each is here, or missing (and asked for), or given up (no longer asked for; it may still come)
+    last+1 …             unknown: nobody has shown that they exist
+
+A number is only ever shown to exist by an event, signed, of this number or a later one: what partners merely claim
+changes no account. Otherwise anybody could say that a stream has come to 2^62, and whoever believes it would take the
+real events for old ones. An account is opened from what the store has and merged with what came meanwhile.
+
+Three rules hold after every call:
+
+1. `missing` and `given_up` are disjoint, and lie above the floor and below or at `last`; `has` is true of everything
+   else up to `last`. The floor and `last` never fall.
+2. Bounds: a stream has at most `gap_limit` numbers that are missing or given up, all streams together have at most 20
+   times as many missing. Beyond, the floor rises over the oldest, which are counted as given up: strangers who publish
+   an event with a huge number cost this node no more than that.
+3. Two nodes that have the same `last` and the same missing numbers in every stream of a topic have the same digest, so
+   equal digests mean that neither can help the other.
 """
 
 from __future__ import annotations
@@ -17,22 +30,22 @@ from hashlib import blake2b
 from grapevine.net.messages import Gap, Possession
 
 Stream = tuple[int, bytes]  # topic, and the publisher's id
-_GAPS_TOLD = 200  # of a stream, in one message
+_MOST_GAPS = 200  # of a stream, in one message
 _STREAMS_WITH_GAPS = 20  # of full length: all streams together have no more missing than these
 
 
 @dataclass(slots=True)
 class Account:
-    """Of one stream."""
+    """What is known of one stream. Only the ledger changes it, which counts what is missing in all of them."""
 
-    floor: int = 0
-    last: int = 0
-    missing: dict[int, float] = field(default_factory=dict)  # and since when that is known
-    asked: dict[int, int] = field(default_factory=dict)  # answers that did not have it
+    floor: int = 0  # everything up to here is over
+    last: int = 0  # the highest number that an event has shown to exist
+    missing: dict[int, float] = field(default_factory=dict)  # by number: since when it is known to be missing
+    asked: dict[int, int] = field(default_factory=dict)  # by missing number: how many answers did not have it
     given_up: set[int] = field(default_factory=set)  # nobody is asked for them any more; they may still come
 
     def has(self, sequence: int) -> bool:
-        """Whether the event came, or is over."""
+        """Whether the event needs not come: it is here, or over."""
         if sequence <= self.floor:
             return True
         return sequence <= self.last and sequence not in self.missing and sequence not in self.given_up
@@ -49,7 +62,11 @@ class Ledger:
         self._digests: dict[int, int] = {}
 
     def open(self, topic: int, possessed: Iterable[tuple[bytes, int, int, Iterable[int]]], now: float) -> None:
-        """A topic whose events are wanted from now on; what a store holds of it. What came meanwhile stays."""
+        """Keep accounts of a topic from now on. Called when it is first wanted, published in or carried (`topics`).
+
+        `possessed` is what the store has: publisher, last, floor and missing numbers of every stream. An account that
+        is open already is merged with that, so what came while the store was asked is not forgotten.
+        """
         accounts = self._topics.setdefault(topic, {})
         for publisher, last, floor, missing in possessed:
             gaps = dict.fromkeys(missing, now)
@@ -61,7 +78,7 @@ class Ledger:
         self._digests.pop(topic, None)
 
     def close(self, topic: int) -> None:
-        """It is no longer wanted."""
+        """Forget the topic's accounts: this node has nothing to do with it any more. Its events stay in the store."""
         for account in self._topics.pop(topic, {}).values():
             self._missing -= len(account.missing)
         self._digests.pop(topic, None)
@@ -70,21 +87,24 @@ class Ledger:
         return topic in self._topics
 
     def topics(self) -> list[int]:
-        """All that are open."""
+        """Topics of which accounts are kept."""
         return list(self._topics)
 
     def has(self, topic: int, publisher: bytes, sequence: int) -> bool:
-        """Whether an event came already, or is over."""
+        """Whether an event came already, or is over; False of topics and streams without an account."""
         account = self._topics.get(topic, {}).get(publisher)
         return account is not None and account.has(sequence)
 
     def has_room(self, topic: int, publisher: bytes, most: int) -> bool:
-        """Whether the publisher has an account in the topic, or may have one; keys cost nothing."""
+        """Whether the publisher has an account in the topic, or may have one: keys cost nothing, accounts do."""
         accounts = self._topics.get(topic, {})
         return publisher in accounts or len(accounts) < most
 
     def note(self, topic: int, publisher: bytes, sequence: int, now: float) -> bool:
-        """An event came; False if it had before. What it shows to be missing is missing from now on."""
+        """An event came whose signature was checked; False if it needed not come. The topic must be open.
+
+        Numbers between the last one known and this one are missing from now on.
+        """
         account = self._topics[topic].setdefault(publisher, Account())
         if account.has(sequence):
             return False
@@ -105,13 +125,13 @@ class Ledger:
             self._digests.pop(topic, None)
 
     def nothing_below(self, topic: int, publisher: bytes, floor: int, *, lost: bool) -> None:
-        """Up to here nothing is to be had, or wanted; `lost` if that is a pity."""
+        """Up to this number nothing is to be had, or wanted; what was missing there counts as given up if `lost`."""
         account = self._topics[topic].setdefault(publisher, Account())
         self._raise_floor(account, floor, lost=lost)
         self._digests.pop(topic, None)
 
     def not_found(self, topic: int, publisher: bytes, sequences: Iterable[int], patience: int) -> None:
-        """Somebody was asked for these and had none; after a few such answers they are given up."""
+        """Somebody was asked for these and had none of them; after `patience` such answers a number is given up."""
         account = self._topics[topic].get(publisher)
         if account is None:
             return
@@ -125,7 +145,7 @@ class Ledger:
                     self._digests.pop(topic, None)
 
     def _miss(self, account: Account, first: int, last: int, now: float) -> None:
-        """All of these are missing, or as many of the last ones as can be asked for."""
+        """All of these are missing, or as many of the last ones as the bounds allow; the floor rises over the rest."""
         first = max(first, account.floor + 1)
         room = _STREAMS_WITH_GAPS * self._gap_limit - self._missing
         enough = max(first, last - max(min(self._gap_limit, room), 0) + 1)
@@ -161,7 +181,7 @@ class Ledger:
         account.given_up.discard(sequence)
 
     def missing(self, topic: int, before: float) -> dict[bytes, list[int]]:
-        """What has been missing since before this time, by publisher."""
+        """Numbers that have been missing since before this time, ascending, by publisher; only streams with any."""
         found = {}
         for publisher, account in self._topics.get(topic, {}).items():
             if account.missing:
@@ -175,7 +195,7 @@ class Ledger:
         return not any(account.missing for account in self._topics.get(topic, {}).values())
 
     def digest(self, topic: int) -> int:
-        """64 bits of a hash over what is held; the same for all who hold the same."""
+        """64 bits of a hash over what is possessed of an open topic; the same for all who possess the same."""
         found = self._digests.get(topic)
         if found is None:
             hashed = blake2b(digest_size=8)
@@ -186,22 +206,22 @@ class Ledger:
         return found
 
     def possessed(self, topic: int) -> list[Possession]:
-        """What is held of a topic, to be told."""
+        """What a `Holdings` message tells of a topic: its streams, with the first 200 gaps of each."""
         accounts = self._topics.get(topic, {})
         return [
-            (topic, publisher, account.last, tuple(gaps(sorted(account.missing))[:_GAPS_TOLD]))
+            (topic, publisher, account.last, tuple(gaps(sorted(account.missing))[:_MOST_GAPS]))
             for publisher, account in accounts.items()
             if account.last
         ]
 
     def last(self, topic: int, publisher: bytes) -> int:
-        """The last number seen of a stream; 0 if none."""
+        """The highest number that is known of a stream; 0 if none is."""
         account = self._topics.get(topic, {}).get(publisher)
         return account.last if account is not None else 0
 
 
 def _merged(one: Account, other: Account) -> Account:
-    """What either has is here."""
+    """The account of a stream of which two are known: an event that one of them has is here."""
     floor, last = max(one.floor, other.floor), max(one.last, other.last)
     missing = {
         sequence: since

@@ -1,68 +1,104 @@
-"""What hosts say to each other, whatever system their peers run: who and where they are, and what they hold."""
+"""What hosts say to each other, whatever system their peers run: who and where they are, and what they possess.
+
+These travel beside the messages of a system, over the same connections and in the same frames (`wire`). On the wire a
+field has a position and no name: a name may change, a position may not, and what is new comes last with a default.
+Every field may hold anything that its type allows: the receiver checks it, and blames the sender (`conduct`) where no
+honest node sends such a thing.
+"""
 
 from __future__ import annotations
 
 from grapevine.net.contacts import Contact
 from grapevine.systems.contracts.peer import Address, Message
 
-Gap = tuple[int, int]  # sequences from … to, both missing
-Possession = tuple[int, bytes, int, tuple[Gap, ...]]  # topic, publisher's id, last sequence, what is missing below it
+Gap = tuple[int, int]  # sequences from … to, both included, all of which are missing
+Possession = tuple[int, bytes, int, tuple[Gap, ...]]  # topic, publisher's id, last sequence seen, what is missing below
 
 
 class Hello(Message, frozen=True):
-    """The first frame of either side. Networks with different names or systems do not mix."""
+    """The first frame of either side, sent as soon as the transport has proven who the other end is.
 
-    network: str
-    system: str
-    session: int  # drawn at the node's start: a second connection of the same session is one too many
-    contact: Contact
+    The receiver takes nothing before it, and one only. It refuses the connection, without blame, if network or system
+    are others than its own, or if the contact is not that of the proven peer.
+    """
+
+    network: str  # the name of the network: those of different names never mix
+    system: str  # what peers run, e.g. "vitis": the messages of another would be garbage
+    session: int  # drawn when the node was opened: a second connection of the same session is one too many
+    contact: Contact  # where the sender is found, signed by it; the receiver remembers it and tells others
 
 
 class Farewell(Message, frozen=True):
-    """I close this connection; I am not dead."""
+    """I close this connection in good order: I am alive, and no link of yours is lost for a reason.
 
-    reason: str
+    The last frame that a side sends. Without it the receiver takes the end of the connection for a crash, and tells its
+    peer that the sender is unreachable.
+    """
+
+    reason: str  # for people; nothing is decided by it
 
 
 class Introduce(Message, frozen=True):
-    """Where those are to be found that the next message names, or that you asked for."""
+    """Where peers are found: those that the sender's next message names, or one that the receiver has sought.
+
+    The receiver learns the first 64 of them. One that its owner did not sign is blamed on the sender, and ends it.
+    """
 
     contacts: tuple[Contact, ...]
 
 
 class Seek(Message, frozen=True):
-    """Do you know where this one is?"""
+    """Do you know where this peer is? Sent to three neighbours by whoever has only an address.
+
+    Who knows answers with `Introduce`; who does not is silent, and the sender gives up after a second.
+    """
 
     node: Address
 
 
 class Digest(Message, frozen=True):
-    """A hash of what I hold, by topic; say so if you hold something else."""
+    """What I possess of topics, as hashes; sent every `recover_every_s` to a random partner of each topic.
 
-    topics: tuple[tuple[int, int], ...]
+    The receiver answers with `Holdings` about the topics in which its own hash is another, and is silent about those
+    that are equal or that it does not keep.
+    """
+
+    topics: tuple[tuple[int, int], ...]  # topic, and 64 bits of a hash (`Ledger.digest`)
 
 
 class Holdings(Message, frozen=True):
-    """What I hold of topics in which we differ."""
+    """What I possess of topics in which our digests differ: the answer to a `Digest`, or to another `Holdings`.
 
-    possessed: tuple[Possession, ...]
-    topics: tuple[int, ...]  # that this is all about: of some there may be nothing
-    answer: bool  # to Holdings of yours, not to be answered with Holdings again
+    It is a claim, and not signed. The receiver may ask this sender for what it claims to have (`Want`), and believes
+    nothing else of it. If the receiver has more, it answers with its own holdings, once (`answer`).
+    """
+
+    possessed: tuple[Possession, ...]  # rows that fit into a frame; the receiver reads 1,000 of them
+    topics: tuple[int, ...]  # that these rows are all about, of some there may be none; empty if there are more parts
+    answer: bool  # it answers Holdings of the receiver's, and is not to be answered by Holdings again
 
 
 class Want(Message, frozen=True):
-    """Send me what comes after this event of a stream, and what I miss before it; nothing older than this time."""
+    """Send me what you keep of one stream: what comes after `after`, and what I miss before it.
+
+    The receiver answers with one `Kept`, as much as fits, also if it has nothing. It serves a sender one question at a
+    time and lets 64 wait. A publisher that is no id is garbage.
+    """
 
     topic: int
-    publisher: bytes
-    after: int
-    missing: tuple[Gap, ...]
-    since_ms: int
+    publisher: bytes  # the full id of the stream's publisher
+    after: int  # the last sequence that the sender has seen; 0: none
+    missing: tuple[Gap, ...]  # below `after`; the receiver reads 500 gaps
+    since_ms: int  # nothing that was published before this time is wanted (ms since the epoch)
 
 
 class Kept(Message, frozen=True):
-    """Events that you wanted. The first may be older than that: it shows that all before it are older still."""
+    """Events of one stream that were wanted. Taken only from whom this was asked, once; otherwise ignored.
+
+    The first may be older than what is wanted: signed by its publisher, it shows that all before it are older still, so
+    that they need not be asked for. If none of what was missing came, that counts towards giving it up (`patience`).
+    """
 
     topic: int
     publisher: bytes
-    events: tuple[tuple[int, bytes], ...]  # sequence, envelope
+    events: tuple[tuple[int, bytes], ...]  # sequence and envelope, ascending; each is checked like any other event

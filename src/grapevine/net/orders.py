@@ -1,4 +1,8 @@
-"""What a cluster and its groups of nodes say to each other: lines of JSON on standard input and output."""
+"""What a cluster and its groups of nodes say to each other: lines of JSON on standard input and output.
+
+Both are of one version, since the cluster starts its groups; so nothing has to be understood by another one. Nodes are
+called by their numbers in the workload, events by numbers that the cluster gives them.
+"""
 
 from __future__ import annotations
 
@@ -8,52 +12,52 @@ import msgspec
 
 
 class Order(msgspec.Struct, frozen=True, tag=True, tag_field="do"):
-    """From the cluster to a group."""
+    """From the cluster to a group. What cannot be carried out is answered with `Failed`."""
 
 
-class Place(msgspec.Struct, frozen=True):
-    """One node of a group; `number` is its number in the workload."""
+class NewNode(msgspec.Struct, frozen=True):
+    """One node that a group is to open."""
 
-    number: int
-    listen: str
+    node: int  # its number in the workload
+    listen: str  # HOST:PORT; a node that comes back gets its old port
     bootstrap: list[str]
-    data_dir: str | None = None
+    data_dir: str | None = None  # None: it ends with the process
 
 
 class Open(Order, frozen=True):
-    """Start these nodes."""
+    """Start these nodes, all of one system and network. Answered with `Opened` when all of them run."""
 
-    places: list[Place]
+    nodes: list[NewNode]
     system: str
     network: str
-    parameters: dict[str, Any]
-    settings: dict[str, Any]
-    diary: str | None = None
+    parameters: dict[str, Any]  # of the system
+    settings: dict[str, Any]  # of NodeConfig
+    diary: str | None = None  # the folder of their diaries
 
 
 class Subscribe(Order, frozen=True):
-    """Subscribe nodes to topics, and read what comes; since the beginning, if they have been here before."""
+    """Subscribe nodes to topics, and report what applications read there. Answered with `Subscribed`."""
 
-    topics: dict[int, list[str]]
-    again: bool = False
+    topics: dict[int, list[str]]  # names, by node
+    again: bool = False  # nodes that have been here before read from the beginning
 
 
 class Publish(Order, frozen=True):
-    """Let a node publish an event of so many bytes, which begin with its number."""
+    """Let a node publish an event. Answered with `Published`, sooner or later."""
 
     node: int
     topic: str
-    event: int
-    bytes: int
-    timeout: float | None = None
+    event: int  # the payload repeats this number, so that readers know it (`payload_of`)
+    bytes: int  # of the payload
+    timeout: float | None = None  # seconds to wait for a path; None: the node's own setting
 
 
 class Look(Order, frozen=True):
-    """Tell with whom nodes exchange what."""
+    """Tell with whom nodes exchange what. Answered with `Exchanges`."""
 
 
 class Leave(Order, frozen=True):
-    """Stop all nodes in good order, and end."""
+    """Stop all nodes in good order, and end. The end of standard input says the same."""
 
 
 class Answer(msgspec.Struct, frozen=True, tag=True, tag_field="is"):
@@ -61,50 +65,50 @@ class Answer(msgspec.Struct, frozen=True, tag=True, tag_field="is"):
 
 
 class Opened(Answer, frozen=True):
-    """Nodes that run now: number, id and endpoint."""
+    """All nodes of an `Open` run now."""
 
-    nodes: list[tuple[int, str, str]]
+    nodes: list[tuple[int, str, str]]  # number, peer id and endpoint
 
 
 class Subscribed(Answer, frozen=True):
-    """All subscriptions are made."""
+    """All subscriptions of a `Subscribe` are on the disk."""
 
 
 class Published(Answer, frozen=True):
-    """An event was published; the time is that before the node was asked to."""
+    """A node has published an event, or could not."""
 
     event: int
-    time_us: int
-    error: str | None = None
+    time_us: int  # before the node was asked to, by the clock that all processes of the machine share
+    error: str | None = None  # NoPath: the event is kept, and still has to arrive
 
 
 class Exchanges(Answer, frozen=True):
-    """For every node, by address: partners of the topics that it wants or carries."""
+    """With whom the nodes of the group exchange events."""
 
-    partners: list[tuple[int, dict[int, list[int]]]]
+    partners: list[tuple[int, dict[int, list[int]]]]  # address of a node; addresses of its partners by topic id
 
 
 class Report(Answer, frozen=True):
-    """How the group is; `arrivals` are event, node and time, in turn, since the last report."""
+    """How the group is, twice a second. Counters are totals since the process started."""
 
-    up: int
-    connections: int
+    up: int  # nodes
+    connections: int  # of all nodes together, and of the one that has most
     connections_max: int
-    degree: int
+    degree: int  # links of the overlay, likewise
     degree_max: int
-    messages: int
-    bytes: int
-    recovered: int
-    failures: int
-    damaged: int
+    messages: int  # sent
+    bytes: int  # sent, before encryption
+    recovered: int  # events that were missed and asked for
+    failures: int  # mistakes of ours
+    damaged: int  # payloads that were not what was published
     cpu_s: float
     rss_bytes: int
-    late_s: float  # the report itself: how far the loop is behind its work
-    arrivals: list[int]
+    late_s: float  # how late this report is: how far the loop is behind its work
+    arrivals: list[int]  # event, node and time (µs), in turn: what applications read since the last report
 
 
 class Failed(Answer, frozen=True):
-    """An order could not be carried out."""
+    """An order could not be carried out. Whoever waits for any answer of the group is told the sentence."""
 
     sentence: str
 

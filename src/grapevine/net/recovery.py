@@ -1,12 +1,22 @@
-"""What was missed comes back: partners of a topic compare what they hold, and send each other what the other lacks.
+"""What was missed comes back: partners of a topic compare what they possess, and send each other what the other lacks.
 
-Now and then a node sends a partner a digest of every topic that they have in common. Where digests differ, the partner
-answers with what it holds; each then asks for what it lacks. Events on their way make digests differ for a moment, so
-nobody asks for what was not missing a second before. Who carries a topic for others keeps its events too, so this
-works across relay paths, hop by hop.
+    A ──Digest──▶ B         every `recover_every_s`, of every topic, to one partner at random
+    A ◀─Holdings── B        where B's digest is another: what B possesses, stream by stream
+    A ──Holdings──▶ B       if A has more of it; an answer, not to be answered so again
+    A ──Want──▶ B, B ──Want──▶ A    each asks for what it lacks, one question per stream at a time
+    A ◀─Kept── B, B ◀─Kept── A      events, as many as fit; the rest is asked for at once, as long as something comes
 
-What a partner says it holds is a claim: it leads to a question, to this partner, and to nothing else. Only events,
-which are signed, change what this node takes for missing or for over.
+Who carries a topic for others keeps its events too, so this works across relay paths, hop by hop. Events on their way
+make digests differ for a moment, so nobody asks for what was not missing a second before.
+
+What a partner says it possesses is a claim. Three rules follow:
+
+1. A claim leads to questions to the partner that made it, and to nothing else. It is dropped with the connection, or
+   once the ledger has come as far; after `patience` answers in vain it is not asked about any more.
+2. Only events change the ledger, and every event is checked like any other (`take`). An answer counts only if this very
+   partner was asked for this very stream; others are ignored, and so cannot exhaust anybody's patience.
+3. Whatever a partner sends, what it costs is bounded: rows, gaps and events that are read of a message, claims that are
+   remembered of a partner, questions of it that wait, and bytes of an answer (the constants below).
 """
 
 from __future__ import annotations
@@ -32,7 +42,7 @@ from grapevine.net.messages import Digest, Gap, Holdings, Kept, Possession, Want
 from grapevine.net.store import Store
 from grapevine.systems.contracts.peer import Address
 
-_TOPICS = 2_000  # compared at a time, and in one digest
+_TOPICS = 2_000  # compared at a time, and read of one digest
 _STREAMS = 1_000  # in one message of holdings, and claims of one partner that are remembered
 _EVENTS = 500  # in one answer
 _ANSWER_BYTES = 256 << 10
@@ -52,34 +62,34 @@ class _Claim:
     in_vain: int = 0  # answers that brought nothing
 
 
-class Holder(Protocol):
-    """What recovery asks of the node."""
+class Interests(Protocol):
+    """What recovery asks about topics (`Topics`)."""
 
     def carried(self) -> Collection[int]:
-        """Topics that it wants or carries."""
+        """Topics that the node wants or carries."""
 
-    def partners(self, topic: int) -> Collection[Address]:
-        """With whom it exchanges them."""
+    def partners(self, topic_id: int) -> Collection[Address]:
+        """With whom it exchanges a topic's events."""
 
-    def since_ms(self, topic: int) -> int:
-        """From when on it wants them."""
+    def since_ms(self, topic_id: int) -> int:
+        """From when on it wants them, in ms since the epoch."""
 
 
 class Recovery:
-    """The comparisons of one node."""
+    """The comparisons of one node. `take` checks and keeps an event that was asked for (`Arrivals.take_kept`)."""
 
     def __init__(
         self,
         config: NodeConfig,
-        holder: Holder,
+        interests: Interests,
         ledger: Ledger,
         store: Store,
         connections: Connections,
         take: Callable[[Connection, int, int, bytes], bool],
         random: Random,
     ) -> None:
-        self.recovered = 0  # events that came so
-        self._config, self._holder, self._ledger, self._store = config, holder, ledger, store
+        self.recovered = 0  # events that came by asking
+        self._config, self._interests, self._ledger, self._store = config, interests, ledger, store
         self._connections, self._take, self._random = connections, take, random
         self._asked: dict[Stream, tuple[Address, float]] = {}  # streams that are being asked for: whom, and since when
         self._claims: WeakKeyDictionary[Connection, dict[Stream, _Claim]] = WeakKeyDictionary()
@@ -88,14 +98,14 @@ class Recovery:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def compare(self) -> None:
-        """Send digests to a partner of each topic, and ask for what has been missing for a while."""
+        """Send digests to a partner of each topic, and ask for what has been missing for a while. A chore."""
         now = self._connections.loop.time()
         self._asked = {
             key: asked for key, asked in self._asked.items() if now - asked[1] < self._config.recover_every_s
         }
         by_partner: dict[Address, list[tuple[int, int]]] = {}
         if not self._turn:
-            self._turn = sorted(self._holder.carried())
+            self._turn = sorted(self._interests.carried())
         for topic in self._turn[:_TOPICS]:
             if topic in self._ledger and (partners := self._connected(topic)):
                 partner = self._random.choice(partners)
@@ -108,7 +118,7 @@ class Recovery:
             self._connections.send(partner, Digest(tuple(topics)))
 
     def _connected(self, topic: int) -> list[Address]:
-        return [node for node in self._holder.partners(topic) if self._connections.connection(node) is not None]
+        return [node for node in self._interests.partners(topic) if self._connections.connection(node) is not None]
 
     def _ask_missing(self, topic: int, partner: Address, before: float) -> None:
         for publisher, missing in list(self._ledger.missing(topic, before).items())[:_WANTED]:
@@ -129,14 +139,14 @@ class Recovery:
         if (topic, publisher) in self._asked:
             return False
         self._asked[topic, publisher] = partner, self._connections.loop.time()
-        after, since_ms = self._ledger.last(topic, publisher), self._holder.since_ms(topic)
+        after, since_ms = self._ledger.last(topic, publisher), self._interests.since_ms(topic)
         self._connections.send(partner, Want(topic, publisher, after, tuple(gaps(missing)[:_GAPS]), since_ms))
         return True
 
     # What partners say
 
     def on_digest(self, connection: Connection, message: Digest) -> None:
-        """Tell what we hold, where that is something else."""
+        """A partner compares: tell it what we possess of topics in which we differ."""
         ledger = self._ledger
         shared = [(topic, digest) for topic, digest in message.topics[:_TOPICS] if topic in ledger]
         self._tell(connection, [topic for topic, digest in shared if ledger.digest(topic) != digest], answer=False)
@@ -149,7 +159,7 @@ class Recovery:
             self._connections.answer(connection, Holdings(tuple(part), about, answer))
 
     def on_holdings(self, connection: Connection, message: Holdings) -> None:
-        """Note what we lack; tell the partner if it lacks something."""
+        """A partner says what it possesses: note what we lack, and tell it what we have if it lacks something."""
         ledger, now = self._ledger, self._connections.loop.time()
         theirs: dict[int, dict[bytes, tuple[int, tuple[Gap, ...]]]] = {topic: {} for topic in message.topics[:_TOPICS]}
         for topic, publisher, last, missing in message.possessed[:_STREAMS]:
@@ -181,7 +191,7 @@ class Recovery:
         return False
 
     def on_want(self, connection: Connection, message: Want) -> None:
-        """Send the events, one answer at a time to each partner."""
+        """A partner asks for events: send them, one answer at a time to each. Who asks for nobody's is blamed."""
         if len(message.publisher) != ID_BYTES or not 0 <= message.after < 2**63:
             self._connections.blame(connection, "garbage", GARBAGE, PeerError("it wants events of nobody"))
         elif connection in self._wanted:
@@ -227,7 +237,7 @@ class Recovery:
         self._connections.answer(connection, Kept(wanted.topic, wanted.publisher, tuple(answer)))
 
     def on_kept(self, connection: Connection, message: Kept) -> None:
-        """Events that we asked for; those that were not there either were asked for once more."""
+        """An answer came: take its events, and ask on if that helped; otherwise what it lacks was asked for in vain."""
         key = message.topic, message.publisher
         if self._asked.get(key, (None, 0.0))[0] != connection.address or message.topic not in self._ledger:
             return  # nobody asked this one
@@ -250,7 +260,7 @@ class Recovery:
                 claim.in_vain += 1
 
     async def close(self) -> None:
-        """End what is under way."""
+        """Stop answering. Called when the node closes."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -85,14 +85,14 @@ class Remote:
             response = connection.getresponse()
             if response.status == 200:
                 return connection, response
-            said = _sentence(response)
+            sentence = _sentence(response)
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             connection.close()
             raise GrapevineError(f"{self.url}: no node answers ({error}); is it still running?") from None
         connection.close()
         if response.status in (400, 401, 413):
-            raise UsageError(said)
-        raise GrapevineError(said)
+            raise UsageError(sentence)
+        raise GrapevineError(sentence)
 
     def _connection(self, timeout: float) -> http.client.HTTPConnection:
         if self.url.startswith(UNIX):

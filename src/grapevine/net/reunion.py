@@ -1,6 +1,7 @@
 """Finding others: bootstrap nodes at first, and again when they are lost; now and then somebody from memory.
 
-A network that fell apart comes together again so: each part goes on for itself, but its nodes remember whom they knew.
+A network that fell apart comes together again so: each part goes on for itself, but its nodes remember whom they knew,
+and one such acquaintance that answers is enough for the overlay to find the rest.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from random import Random
 
 from grapevine.model.errors import PeerError
 from grapevine.net.connections import Connections
+from grapevine.net.transport import Endpoint
 from grapevine.systems.contracts.peer import Address
 
 _EVERY_S = 10.0  # between two attempts, for a node that has neighbours
@@ -25,7 +27,7 @@ class Reunion:
     def __init__(
         self, connections: Connections, retry_s: float, meet: Callable[[Address], None], random: Random
     ) -> None:
-        self.endpoints: list[tuple[str, int]] = []
+        self.endpoints: list[Endpoint] = []  # bootstrap nodes; the node adds those that it is told to join
         self._connections, self._retry_s, self._meet, self._random = connections, retry_s, meet, random
 
     async def call(self, host: str, port: int) -> None:
@@ -33,7 +35,7 @@ class Reunion:
         self._meet((await self._connections.call(host, port)).address)
 
     async def call_all(self) -> None:
-        """All endpoints to which there is no connection."""
+        """Call all endpoints to which there is no connection; who does not answer is logged and called next time."""
         for host, port in self.endpoints:
             if not self._connections.is_connected_to(host, port):
                 try:
@@ -42,7 +44,7 @@ class Reunion:
                     _log.info("bootstrap node %s:%s: %s", host, port, error)
 
     async def run(self) -> None:
-        """For ever."""
+        """For ever: call bootstrap nodes that are not connected, then meet a lost acquaintance; often while alone."""
         while True:
             await self.call_all()
             await asyncio.sleep(_EVERY_S if self._connections.open_connections else self._retry_s)

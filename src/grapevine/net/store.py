@@ -1,4 +1,4 @@
-"""The node's memory: events, numbers and subscriptions that survive it, behind asyncio.
+"""The node's memory: events, sequence numbers and subscriptions that survive it, behind asyncio.
 
 All changes go through one thread, which commits whatever has come together while the disk was busy with the commit
 before (group commit): one at a time when little happens, hundreds at once when much does. A change is acknowledged,
@@ -86,14 +86,14 @@ class Store:
     # Changes
 
     async def append(self, event: StoredEvent) -> int:
-        """Keep an event; the number of its arrival, or 0 if it is known, or was removed by retention.
+        """Keep an event; its place in the order of arrivals, or 0 if it is known, or was removed by retention.
 
         It is on the disk when this returns.
         """
         return await self._change(lambda file: file.append(event), event.size)
 
     async def append_all(self, events: Sequence[StoredEvent]) -> list[int]:
-        """Keep several events, all or none."""
+        """Keep several events, all or none; as many answers as `append` would give. StoreError if the disk refuses."""
         return await self._change(lambda file: [file.append(event) for event in events], sum(e.size for e in events))
 
     async def publish(
@@ -112,7 +112,7 @@ class Store:
         await self._change(lambda file: file.subscribe(topic, name, since_ms))
 
     async def unsubscribe(self, topic: int) -> None:
-        """It no longer does. The topic's events stay until retention takes them."""
+        """Forget that the application wants a topic. Its events stay until retention takes them."""
         await self._change(lambda file: file.unsubscribe(topic))
 
     async def trim(self, now_ms: int) -> int:
@@ -167,7 +167,7 @@ class Store:
         return await self._ask(lambda file: file.last_arrival(topic, before_ms))
 
     async def possessed(self, topic: int, window: int) -> list[tuple[PeerId, int, int, list[int]]]:
-        """Streams of a topic: publisher, last, floor, and what is missing among the last `window`."""
+        """Streams of a topic, for a ledger: publisher, last, floor, and what is missing among the last `window`."""
         return await self._ask(lambda file: file.possessed(topic, window))
 
     @property

@@ -265,10 +265,7 @@ class Topics:
 
     def follow(self) -> None:
         """End memberships that are over, and keep accounts of exactly what is wanted, published in or carried."""
-        now, carried = self._overlay.now, set(self._overlay.carried())
-        for topic_id in carried:
-            if topic_id not in self._ledger:
-                self._ledger.open(topic_id, (), now)
+        now = self._overlay.now
         for topic in list(self._topics.values()):
             is_free = not topic.publications and not topic.changes
             if is_free and topic.member_until is not None and topic.member_until < now:
@@ -276,6 +273,10 @@ class Topics:
                 if not topic.is_wanted:
                     self._overlay.unsubscribe(topic.id)
                 self._drop_if_over(topic)
+        carried = set(self._overlay.carried())
+        for topic_id in carried:
+            if topic_id not in self._ledger:
+                self._ledger.open(topic_id, (), now)
         for topic_id in self._ledger.topics():
             if topic_id not in carried and self.state(topic_id) is State.CARRIED:
                 self._ledger.close(topic_id)

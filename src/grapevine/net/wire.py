@@ -34,7 +34,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def encode(message: Message, limit: int = FRAME_LIMIT) -> bytes:
-    """The frame of a message."""
+    """The frame of a message; UsageError, which is our own mistake, if no frame of `limit` bytes can hold it."""
     kind = type(message).__name__
     try:
         body = _encoder.encode(message)

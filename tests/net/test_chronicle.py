@@ -1,0 +1,105 @@
+"""What a node remembers having done: counts always, lines if it keeps a diary, and a full disk stops nothing."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grapevine.model.identity import PeerId
+from grapevine.net.chronicle import Chronicle
+from grapevine.net.diary import Diary, DiaryError
+from grapevine.net.event_file import StoredEvent
+from grapevine.net.traffic import Traffic
+from grapevine.systems.contracts.peer import Effects, Peer
+
+ME, OTHER = PeerId.of(b"me"), PeerId.of(b"other")
+
+
+class Neighbour(Peer):
+    """Has chosen one node, and was chosen by another."""
+
+    def start(self, now: float) -> Effects:
+        return []
+
+    def on_message(self, now: float, sender: int, message: Any) -> Effects:
+        return []
+
+    def on_timer(self, now: float, timer: Any) -> Effects:
+        return []
+
+    def roles(self) -> dict[int, list[str]]:
+        return {1: ["friend"], 2: ["reverse"]}
+
+
+def event(publisher: PeerId) -> StoredEvent:
+    return StoredEvent(publisher, 7, 1, 0, b"", b"")
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    (path,) = folder.iterdir()
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_what_happens_is_counted_and_written_down(tmp_path: Path) -> None:
+    chronicle = Chronicle(ME, Diary(tmp_path, ME.address))
+    chronicle.on_start("vitis", {})
+    chronicle.on_subscribed(7, "x")
+    chronicle.on_published(event(ME))
+    chronicle.on_delivered(event(ME), ME.address, pulled=False)
+    chronicle.on_received(event(OTHER), 2, wanted=True, again=False)
+    chronicle.on_delivered(event(OTHER), 2, pulled=False)
+    chronicle.on_unsubscribed(7, "x")
+    chronicle.write(Neighbour(), Traffic(Counter(Seek=2), Counter(Hello=1), 10, 20))
+    chronicle.close()
+    assert (chronicle.published, chronicle.delivered) == (1, 2)
+    whole = lines(tmp_path)
+    kinds = ["session", "subscribed", "published", "received", "delivered", "unsubscribed", "links", "traffic", "end"]
+    assert [line["what"] for line in whole] == kinds, "an event of its own is delivered, but no line of a delivery"
+    assert whole[6]["links"] == [["0000000000000001", "friend"]] and whole[6]["neighbours"] == 2
+    assert whole[7]["sent"] == {"Seek": 2} and whole[7]["bytes_out"] == 20
+
+
+def test_without_a_diary_only_counts_are_kept(tmp_path: Path) -> None:
+    chronicle = Chronicle(ME, None)
+    chronicle.on_start("vitis", {})
+    chronicle.on_published(event(ME))
+    chronicle.write(Neighbour(), Traffic())
+    chronicle.close()
+    assert chronicle.published == 1
+
+
+def test_a_diary_that_cannot_be_written_is_logged_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    diary = Diary(tmp_path, ME.address)
+    chronicle = Chronicle(ME, diary)
+
+    def full() -> None:
+        raise DiaryError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(diary, "flush", full)
+        chronicle.write(Neighbour(), Traffic())
+    assert "the disk is full" in caplog.text
+    chronicle.close()
+    assert [line["what"] for line in lines(tmp_path)] == ["links", "traffic", "end"]
+
+
+def test_traffic_is_told_since_the_last_time() -> None:
+    traffic = Traffic()
+    traffic.sent["Seek"], traffic.bytes_out = 3, 30
+    before = traffic.copy()
+    traffic.sent["Seek"] += 2
+    traffic.received["Hello"] += 1
+    traffic.bytes_in += 7
+    assert traffic.since(before) == {
+        "sent": {"Seek": 2},
+        "messages_out": 2,
+        "messages_in": 1,
+        "bytes_in": 7,
+        "bytes_out": 0,
+    }
