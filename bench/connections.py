@@ -15,8 +15,9 @@ from bench.rounds import Watch
 from grapevine.blocks.coverage import Gains, Membership, clear_need, lay_need, next_greedy
 from grapevine.kernels.rng import draw
 from grapevine.model.workload import Workload
+from grapevine.sim.round_run import RunConfig
 from grapevine.sim.rounds import Rounds
-from grapevine.sim.simulate import RunConfig, make_config, simulate
+from grapevine.sim.simulate import make_config, simulate
 from grapevine.synthetic import generate
 
 

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from bench.rounds import Watch
 from grapevine.blocks.small_world import RING_SLOTS
 from grapevine.model.workload import Workload
+from grapevine.sim.round_run import RunConfig
 from grapevine.sim.rounds import Rounds
-from grapevine.sim.simulate import RunConfig, make_config, simulate
+from grapevine.sim.simulate import make_config, simulate
 from grapevine.synthetic import generate
 from grapevine.systems.magnet import oscar
 

@@ -20,8 +20,9 @@ from tests import naive_rounds
 from grapevine import Workload, simulate
 from grapevine.blocks.profiles import Profiles, clear, fetch, lay_out, utility
 from grapevine.kernels.jit import njit
+from grapevine.sim.round_run import RunConfig
 from grapevine.sim.rounds import Rounds
-from grapevine.sim.simulate import RunConfig, make_config
+from grapevine.sim.simulate import make_config
 from grapevine.synthetic import generate
 from grapevine.systems.contracts.rounds import GossipSystem
 

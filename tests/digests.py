@@ -19,7 +19,7 @@ import pyarrow as pa
 from grapevine import Workload, simulate
 from grapevine.sim.churn import flash_crowd, mass_failure
 from grapevine.sim.clock import ClockConfig
-from grapevine.sim.simulate import RunConfig
+from grapevine.sim.round_run import RunConfig
 from grapevine.synthetic import generate
 from grapevine.systems.registry import all_systems
 

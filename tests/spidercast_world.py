@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from grapevine import Workload
 from grapevine.blocks.views import NOBODY
 from grapevine.sim.churn import Change, Schedule
+from grapevine.sim.round_run import RunConfig
 from grapevine.sim.rounds import Rounds
-from grapevine.sim.simulate import RunConfig
 from grapevine.synthetic import generate
 from grapevine.systems.contracts.connections import ConnectionSystem
 

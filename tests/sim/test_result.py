@@ -12,7 +12,7 @@ from grapevine import Simulation, simulate
 from grapevine.model.errors import UsageError
 from grapevine.sim.churn import flash_crowd
 from grapevine.sim.result import export_links
-from grapevine.sim.simulate import RunConfig
+from grapevine.sim.round_run import RunConfig
 from grapevine.synthetic import generate
 
 

@@ -9,7 +9,7 @@ import pytest
 from grapevine import simulate
 from grapevine.metrics.distributions import Histogram
 from grapevine.metrics.power_law import fit_power_law
-from grapevine.sim.simulate import RunConfig
+from grapevine.sim.round_run import RunConfig
 from grapevine.synthetic import generate
 
 

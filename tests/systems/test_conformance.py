@@ -10,8 +10,9 @@ import pytest
 from grapevine import Workload, simulate
 from grapevine.model.errors import UsageError
 from grapevine.sim.churn import flash_crowd, mass_failure
+from grapevine.sim.round_run import RunConfig
 from grapevine.sim.rounds import Rounds
-from grapevine.sim.simulate import RunConfig, make_config
+from grapevine.sim.simulate import make_config
 from grapevine.synthetic import generate
 from grapevine.systems.registry import system_named, systems_with
 

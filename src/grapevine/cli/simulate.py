@@ -35,7 +35,8 @@ from grapevine.model.workload import Workload, load_churn
 from grapevine.sim.churn import ChurnConfig, make_schedule
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.result import KIND, Simulation, export_links
-from grapevine.sim.simulate import RunConfig, simulate
+from grapevine.sim.round_run import RunConfig
+from grapevine.sim.simulate import simulate
 from grapevine.sim.transcript import Transcript
 from grapevine.systems.registry import DRIVERS, System, all_systems, broken, choose_driver, system_named, systems_with
 

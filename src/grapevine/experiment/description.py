@@ -46,7 +46,7 @@ from grapevine.model.errors import UsageError
 from grapevine.model.settings import unknown_names, with_none
 from grapevine.sim.churn import ChurnConfig
 from grapevine.sim.clock import ClockConfig
-from grapevine.sim.simulate import RunConfig
+from grapevine.sim.round_run import RunConfig
 from grapevine.synthetic import MODELS
 from grapevine.synthetic.base import ChurnModel
 from grapevine.systems.registry import all_systems

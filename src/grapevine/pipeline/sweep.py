@@ -37,7 +37,8 @@ from grapevine.pipeline.stage import Stage
 from grapevine.sim.churn import Schedule, make_schedule, mass_failure
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.result import KIND as SIMULATION
-from grapevine.sim.simulate import RunConfig, simulate
+from grapevine.sim.round_run import RunConfig
+from grapevine.sim.simulate import simulate
 from grapevine.synthetic import MODELS, generate_churn
 from grapevine.synthetic import generate as generate_in_memory
 

@@ -62,7 +62,7 @@ class Rounds:
             threads=threads,
         )
         self.owners = workload.publishers if owners else np.full(workload.topic_count, NOBODY, np.int32)
-        facet = system_named(system).round_facet()
+        self.name, facet = system, system_named(system).round_facet()
         if owners and not facet.ring_slots:
             self.network.set_interests(with_owners(workload.node_topics, self.owners))
         self.system = facet(config, self.network)

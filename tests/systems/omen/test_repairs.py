@@ -12,8 +12,9 @@ import pytest
 from grapevine import simulate
 from grapevine.blocks.overlay_design import SIGHTS
 from grapevine.sim.churn import Change, Schedule
+from grapevine.sim.round_run import RunConfig
 from grapevine.sim.rounds import Rounds
-from grapevine.sim.simulate import RunConfig, make_config
+from grapevine.sim.simulate import make_config
 from grapevine.synthetic import generate
 from grapevine.systems.omen.backups import build_backups
 from tests import naive_backups

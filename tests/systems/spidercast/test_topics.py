@@ -12,8 +12,9 @@ from scipy.sparse.csgraph import connected_components
 
 from grapevine import Simulation, Workload, simulate
 from grapevine.sim.churn import ChurnConfig, from_sessions
+from grapevine.sim.round_run import RunConfig
 from grapevine.sim.rounds import Rounds
-from grapevine.sim.simulate import RunConfig, make_config
+from grapevine.sim.simulate import make_config
 from grapevine.sim.snapshot import draw_topic, links_of
 from grapevine.synthetic import generate, generate_churn
 from tests.spidercast_world import QUICK, graph_of, workload_of

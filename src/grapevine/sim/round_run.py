@@ -1,0 +1,186 @@
+"""A run by rounds, from the first round to tables and headline numbers, with measurements on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from grapevine.metrics.distributions import Histogram
+from grapevine.metrics.findings import CPU_S, LOOKUP_HOPS, POPULARITY_EXPONENT, RING, TOP_INTERSECTION, UTILITY, WALL_S
+from grapevine.metrics.headlines import headlines
+from grapevine.metrics.power_law import fit_power_law
+from grapevine.metrics.similarity import mean_top_intersection
+from grapevine.metrics.structure import CONNECTED_TOPICS, DEGREE, DEGREE_MAX, DIAMETER
+from grapevine.metrics.traffic import outcome
+from grapevine.model import tables
+from grapevine.model.config import Config, parameter
+from grapevine.model.workload import Workload
+from grapevine.sim.result import Simulation, own_tables
+from grapevine.sim.round_tables import final_tables
+from grapevine.sim.rounds import Rounds
+from grapevine.systems.contracts.rounds import Sent
+
+Progress = Callable[[dict[str, Any]], None]  # is given each row of the table `rounds`, when it is made
+Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig(Config):
+    """How long to run and what to measure."""
+
+    rounds: int = parameter(160, "gossip rounds", source="ours: the ring of 10,000 nodes is exact long before", low=1)
+    measure_every: int = parameter(10, "rounds between two measurements of a sample of topics", source="ours", low=1)
+    measure_from: int = parameter(0, "the first round that is measured on the way", source="ours", low=0)
+    measure_topics: int = parameter(50, "topics in such a sample; 0: measure at the end only", source="ours", low=0)
+    grace_rounds: int = parameter(
+        10, "a node counts from so many rounds after its join", source="Vitis §IV-E: 10 s, a round is a second", low=0
+    )
+    publish_from: str = parameter(
+        "subscriber",
+        "who publishes: a random subscriber, or the topic's owner where the trace knows it",
+        source="ours: Vitis does not say",
+        choices=("subscriber", "owner"),
+    )
+    diameter_topics: int = parameter(
+        20, "topics whose diameter is measured (a search from every subscriber)", source="ours", low=0
+    )
+    measure_diameters: bool = parameter(
+        False, "measure the diameters of the sampled topics on the way, too", source="OMen Fig. 11"
+    )
+    fit_popularity: bool = parameter(
+        False, "fit a power law to the popularity of topics (exponent of the tail)", source="Magnet Fig. 7"
+    )
+    intersection_nodes: int = parameter(
+        0,
+        "nodes whose interests are compared with all others' (top-d intersection, d = twice a node's topics)",
+        source="SpiderCast §3.4",
+        low=0,
+    )
+
+
+class Course:
+    """What is measured on the way: rows of the tables `rounds` and `messages`, and the events of sampled topics."""
+
+    def __init__(self, engine: Rounds, run: RunConfig) -> None:
+        self._engine, self._run = engine, run
+        self.rounds: list[dict[str, Any]] = []
+        self.messages: list[dict[str, Any]] = []
+        self.events: list[Columns] = []  # of one measurement each; none where no topics are sampled
+        self._before = 0, 0  # joined and left, at the measurement before
+        self._sent: dict[str, Sent] = {}
+
+    def is_measured(self, now: int) -> bool:
+        """Whether this round is one of those that are measured; the last one always is."""
+        run = self._run
+        return now == run.rounds or (now >= run.measure_from and now % run.measure_every == 0)
+
+    def measure(self) -> dict[str, Any]:
+        """Measure the round that has just been done; returns the row of the table `rounds`."""
+        engine = self._engine
+        row, events = _measure_sample(engine, self._run, len(self.rounds))
+        row |= {"joined": engine.joined - self._before[0], "left": engine.left - self._before[1]}
+        self._before = engine.joined, engine.left
+        sent = engine.system.messages()
+        self.messages += [
+            _message_row(engine.now, kind, total, self._sent.get(kind, Sent(0, 0))) for kind, total in sent.items()
+        ]
+        self._sent = sent
+        self.rounds.append(row)
+        if events is not None:
+            self.events.append(events)
+        return row
+
+
+def simulate_rounds(engine: Rounds, config: Config, run: RunConfig, progress: Progress | None) -> Simulation:
+    """Run a system by rounds and measure it. The engine is fresh; `config` is that of its system."""
+    from grapevine import __version__
+
+    began, cpu = time.perf_counter(), time.process_time()
+    course = Course(engine, run)
+    for now in range(1, run.rounds + 1):
+        engine.step()
+        if course.is_measured(now):
+            row = course.measure()
+            if progress:
+                progress(row)
+    workload = engine.workload
+    engine.settle((0, workload.topic_count))
+    everything = np.arange(workload.topic_count, dtype=np.int32)
+    last, load = engine.publish(everything, grace_rounds=run.grace_rounds)
+    # Without churn, the samples on the way say nothing that the end does not.
+    measured = course.events if engine.schedule.changes and course.events else [last]
+    events = {name: np.concatenate([columns[name] for columns in measured]) for name in last}
+    found = {
+        **final_tables(engine, events, load, diameter_topics=run.diameter_topics),
+        tables.ROUNDS.name: pa.Table.from_pylist(course.rounds, schema=tables.ROUNDS.schema),
+        tables.MESSAGES.name: pa.Table.from_pylist(course.messages, schema=tables.MESSAGES.schema),
+        **own_tables(engine.name, "rounds", engine.system.own_rows()),
+        **{table.name: table.schema.empty_table() for table in tables.TIMED_TABLES},
+    }
+    summary = _summarise(engine, run, found) | {
+        WALL_S.name: time.perf_counter() - began,
+        CPU_S.name: time.process_time() - cpu,
+    }
+    parameters, settings = config.as_dict(), run.as_dict()
+    return Simulation(
+        *(engine.name, "rounds", parameters, settings, workload.name, engine.network.seed),
+        summary=summary,
+        tables=found,
+        version=__version__,
+    )
+
+
+def _summarise(engine: Rounds, run: RunConfig, found: dict[str, pa.Table]) -> dict[str, float | None]:
+    """Headline numbers: what the tables tell, the state of the overlay, and what the run was asked for besides."""
+    similar = mean_top_intersection(engine.workload, run.intersection_nodes) if run.intersection_nodes else None
+    return headlines(found) | {
+        RING.name: engine.ring_correctness(),
+        LOOKUP_HOPS.name: engine.lookup_hops(),
+        UTILITY.name: engine.mean_utility(),
+        **engine.system.findings(),
+        TOP_INTERSECTION.name: similar,
+        POPULARITY_EXPONENT.name: _popularity_exponent(engine.workload) if run.fit_popularity else None,
+    }
+
+
+def _popularity_exponent(workload: Workload) -> float | None:
+    fit = fit_power_law(Histogram.of(workload.topic_nodes.sizes()))
+    return fit.exponent if fit else None
+
+
+def _message_row(now: int, kind: str, total: Sent, before: Sent) -> dict[str, Any]:
+    """A row of the `messages` table: what was sent since the measured round before."""
+    carried = total.descriptors - before.descriptors
+    return {"round": now, "kind": kind, "count": total.messages - before.messages, "descriptors": carried}
+
+
+def _measure_sample(engine: Rounds, run: RunConfig, index: int) -> tuple[dict[str, Any], Columns | None]:
+    """A row of the `rounds` table; the sampled topics move on from one measurement to the next."""
+    alive = engine.network.alive
+    degree = engine.network.neighbours().sizes()[alive]
+    row = {
+        "round": engine.now,
+        "online": int(alive.sum()),
+        DEGREE.name: float(degree.mean()) if alive.any() else None,
+        DEGREE_MAX.name: int(degree.max()) if alive.any() else None,
+        RING.name: engine.ring_correctness(),
+        UTILITY.name: engine.mean_utility(),
+    }
+    if run.measure_topics == 0:
+        return row, None
+    count = engine.workload.topic_count
+    first = index * run.measure_topics % count
+    window = first, min(first + run.measure_topics, count)
+    engine.settle(window)
+    topics = np.arange(*window, dtype=np.int32)
+    events, _ = engine.publish(topics, grace_rounds=run.grace_rounds)
+    row[CONNECTED_TOPICS.name] = engine.connected_topics(window, grace_rounds=run.grace_rounds)
+    if run.measure_diameters:
+        row[DIAMETER.name] = float(engine.topic_diameters(topics).mean())
+    return row | outcome(events), events

@@ -1,0 +1,72 @@
+"""From a run by rounds to the common tables: what nodes, topics and links were like at its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from grapevine.metrics.traffic import node_overhead
+from grapevine.model import tables
+from grapevine.sim.rounds import Rounds
+from grapevine.sim.snapshot import draw_topic, links_of
+
+
+def final_tables(
+    engine: Rounds, events: dict[str, NDArray[Any]], load: dict[str, NDArray[np.float64]], *, diameter_topics: int
+) -> dict[str, pa.Table]:
+    """The tables of events, nodes, topics and links. Diameters are those of so many topics, evenly chosen."""
+    return {
+        tables.EVENTS.name: _table(tables.EVENTS, events),
+        tables.NODE_LOAD.name: _node_load(engine, load),
+        tables.TOPIC_OVERLAY.name: _topic_overlay(engine, diameter_topics),
+        tables.LINKS.name: _table(tables.LINKS, links_of(engine)),
+        **_drawn(engine),
+    }
+
+
+def _table(table: tables.Table, columns: dict[str, Any]) -> pa.Table:
+    return pa.table({name: columns[name] for name in table.column_names}).cast(table.schema)
+
+
+def _node_load(engine: Rounds, load: dict[str, NDArray[np.float64]]) -> pa.Table:
+    overhead = node_overhead(load["wanted"], load["duplicate"], load["unwanted"])
+    columns = {
+        "node": np.arange(engine.network.size, dtype=np.int32),
+        "online": engine.network.alive,
+        "degree": engine.network.neighbours().sizes(),
+        **load,
+        "overhead": pa.array(overhead, from_pandas=True),
+    }
+    return _table(tables.NODE_LOAD, columns)
+
+
+def _topic_overlay(engine: Rounds, diameter_topics: int) -> pa.Table:
+    clusters = engine.topic_clusters()
+    starts = engine.network.topic_nodes.starts
+    running = np.concatenate([[0], np.cumsum(engine.system.delivery().gateways)])
+    count = len(clusters)
+    chosen = np.unique(np.linspace(0, count - 1, min(diameter_topics, count)).astype(np.int32))
+    diameter = np.full(count, np.nan)
+    diameter[chosen] = engine.topic_diameters(chosen)
+    columns = {
+        "topic": np.arange(count, dtype=np.int32),
+        "subscribers": clusters[:, 0],
+        "clusters": clusters[:, 1],
+        "largest_cluster": clusters[:, 2],
+        "gateways": running[starts[1:]] - running[starts[:-1]],
+        "diameter": pa.array(diameter, from_pandas=True),
+    }
+    return _table(tables.TOPIC_OVERLAY, columns)
+
+
+def _drawn(engine: Rounds) -> dict[str, pa.Table]:
+    """The graph of the topic with most subscribers among the first hundred: enough of them to show clusters."""
+    sizes = np.diff(engine.network.topic_nodes.starts)[:100]
+    nodes, links = draw_topic(engine, int(np.argmax(sizes)))
+    return {
+        tables.DRAWN_NODES.name: pa.table(nodes, schema=tables.DRAWN_NODES.schema),
+        tables.DRAWN_LINKS.name: pa.table(links, schema=tables.DRAWN_LINKS.schema),
+    }
