@@ -27,11 +27,13 @@ from grapevine.metrics.traffic import TRAFFIC
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
 from grapevine.model.store import read_table
+from grapevine.model.workload import Workload
 from grapevine.pipeline.declared import metrics_of
 from grapevine.pipeline.measure import message_metrics, series_rows
 from grapevine.pipeline.stage import Stage, spark_schema
 from grapevine.pipeline.sweep import sweep
 from grapevine.pipeline.topic_graphs import topic_graphs
+from grapevine.pipeline.workloads import make_workload
 from grapevine.systems.contracts.trees import PLACES, TREES
 from grapevine.systems.omen.measures import BACKUP_VIEWS, MENDING
 from grapevine.systems.rappel.measures import COVERAGE, FRIENDS
@@ -428,7 +430,7 @@ def test_systems_of_peers_and_of_rounds_stand_side_by_side(stage: Stage, tmp_pat
     found: dict[str, dict[str, Any]] = {}
     for row in series_rows(tmp_path / "out"):
         found.setdefault(row["system"], {})[row["metric"]] = row["mean"]
-    (run,) = [run for run in plan(experiment) if run.system == "rappel"]
+    (run,) = [run for run in plan(experiment, traces=tmp_path) if run.system == "rappel"]
     stored = Simulation.load(tmp_path / "out" / "simulations" / f"run_id={run.run_id}")
     delay = stored.tables["deliveries"]["delay_ms"].to_pylist()
     direct = {round(ms, 1) for ms in stored.tables["deliveries"]["direct_ms"].to_pylist()}
@@ -525,3 +527,36 @@ def test_kill_and_resume_on_one_core_gives_the_tables_of_two(
     first, second = content(done), content(tmp_path / "out")
     for name, table in first.items():
         assert table.equals(second[name]), name
+
+
+TRACED = """
+title = "Traced"
+
+[[workloads]]
+name = "crawl"
+trace = "follows"
+path = "crawl.txt"
+
+[[systems]]
+system = "vitis"
+"""
+
+
+def test_a_trace_that_was_replaced_is_read_again(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "traced.toml").write_text(TRACED)
+    experiment, found = read_experiment(tmp_path / "traced.toml"), []
+    for text in ("1 2\n1 3\n", "1 2\n4 3\n", "1 2\n1 3\n"):
+        (tmp_path / "crawl.txt").write_text(text)
+        (run,) = plan(experiment, traces=tmp_path)
+        make_workload(stage, run.workload, tmp_path / "out" / "workloads", tmp_path)
+        found.append(Workload.load(tmp_path / "out" / "workloads" / run.workload.key).node_count)
+    assert found == [3, 4, 3]
+    assert len(list((tmp_path / "out" / "workloads").iterdir())) == 4  # two traces, whole and as they are asked for
+
+
+def test_a_trace_of_another_kind_is_refused(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "traced.toml").write_text(TRACED.replace('"follows"', '"avt"'))
+    (tmp_path / "crawl.txt").write_text("a 1 0 5\n")
+    (run,) = plan(read_experiment(tmp_path / "traced.toml"), traces=tmp_path)
+    with pytest.raises(UsageError, match="trace 'avt': choose a format that makes subscriptions, one of follows, "):
+        make_workload(stage, run.workload, tmp_path / "out" / "workloads", tmp_path)

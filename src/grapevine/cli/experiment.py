@@ -70,7 +70,7 @@ def run(
 
 def _print_plan(experiment: Experiment) -> None:
     made = table(escape(experiment.title), "run", "system", "workload", "grid", "seed")
-    for run in plan(experiment):
+    for run in plan(experiment, traces=data_folder()):
         made.add_row(run.run_id, run.system, escape(run.workload.name), escape(run.parameters), str(run.seed))
     out.print(made)
 

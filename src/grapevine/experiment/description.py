@@ -31,19 +31,18 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from grapevine.experiment.lines import Path as Key
-from grapevine.experiment.lines import key_lines, nearest_line
+from grapevine.experiment.lines import key_lines
+from grapevine.experiment.mistakes import Mistakes, Settings
 from grapevine.metrics.catalogue import CATALOGUE, find, unknown
 from grapevine.metrics.course import PROGRESS
 from grapevine.metrics.measured import quantities
-from grapevine.model.config import Config, field_types, value_mistake
+from grapevine.model.config import field_types, value_mistake
 from grapevine.model.errors import UsageError
-from grapevine.model.settings import unknown_names, with_none
 from grapevine.sim.churn import ChurnConfig
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.round_run import RunConfig
@@ -128,24 +127,8 @@ def read_experiment(path: Path, *, quick: bool = False) -> Experiment:
     return made
 
 
-Settings = TypeVar("Settings", bound=Config)
-
-
-class _Checker:
+class _Checker(Mistakes):
     """Reads a parsed file and notes everything that is wrong with it."""
-
-    def __init__(self, lines: dict[Key, int]) -> None:
-        self._lines = lines
-        self.mistakes: list[tuple[int, str]] = []
-
-    def note(self, key: Key, said: str) -> None:
-        named = ".".join(str(part) for part in key if not isinstance(part, int))
-        self.mistakes.append((nearest_line(self._lines, key), f"{named}: {said}" if named else said))
-
-    def known(self, where: Key, table: dict[str, Any], allowed: Iterable[str], *, owner: str) -> None:
-        for key in table:
-            for said in unknown_names(owner, [key], allowed, noun="key"):
-                self.note((*where, key), said)
 
     def experiment(self, name: str, content: dict[str, Any], *, quick: bool) -> Experiment | None:
         self.known((), content, _TOP, owner="an experiment")
@@ -298,23 +281,6 @@ class _Checker:
         )
         return SystemEntry(system, driver, "driver" in entry, tuple(on), parameters)
 
-    def check_config(
-        self, where: Key, kind: type[Config], parameters: dict[str, Any], *, owner: str, also: Iterable[str] = ()
-    ) -> dict[str, Any]:
-        """The parameters with None for `none`; what is wrong with names, types and limits is noted, for every value of
-        a grid. What fields contradict in each other is found when the runs are planned. `also` are the other keys of
-        the same table."""
-        self.known(where, parameters, [*field_types(kind), *also], owner=owner)
-        parameters = with_none(kind, parameters)
-        for key in [key for key in parameters if key in field_types(kind)]:
-            values = parameters[key] if isinstance(parameters[key], list) else [parameters[key]]
-            if not values:
-                self.note((*where, key), "an empty list is no grid")
-            for value in values:
-                if said := value_mistake(kind, key, value):
-                    self.note((*where, key), f"{value!r}: {said}")
-        return parameters
-
     def clock(self, content: dict[str, Any], replaced: dict[str, Any]) -> tuple[ClockConfig | None, tuple[str, ...]]:
         """The settings of runs in virtual time, and the latency matrices that they use."""
         recorded = content.get("recorded", [])
@@ -342,14 +308,6 @@ class _Checker:
         if len(self.mistakes) > before:
             return None
         return self.made((table,), kind, settings)
-
-    def made(self, where: Key, kind: type[Settings], settings: dict[str, Any]) -> Settings | None:
-        """The config of values that are each valid by itself; what they contradict in each other is noted."""
-        try:
-            return kind(**settings)
-        except UsageError as error:
-            self.note(where, str(error))
-            return None
 
     def plot(self, where: Key, plot: dict[str, Any]) -> None:
         self.known(where, plot, _PLOT_KEYS, owner="a plot")

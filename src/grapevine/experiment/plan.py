@@ -5,31 +5,18 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from grapevine import __version__
+from grapevine.experiment.churn import split_churn
+from grapevine.experiment.code import PACKAGE, RUN_CODE, WORKLOAD_CODE, code_digest, content_digest, module_digest
 from grapevine.experiment.description import Experiment, WorkloadEntry
-from grapevine.model.config import field_types
 from grapevine.model.errors import UsageError
-from grapevine.sim.churn import ChurnConfig
 from grapevine.sim.simulate import make_config
 from grapevine.synthetic import MODELS
-
-_DECIDING = "kernels", "blocks", "systems", "sim", "metrics", "synthetic"  # folders whose code a result depends on
-
-
-def _code_version() -> str:
-    """The version and a digest of the code that decides results: an edit elsewhere does not make runs stale."""
-    package, digest = Path(__file__).resolve().parents[1], hashlib.sha1(usedforsecurity=False)
-    for folder in _DECIDING:
-        for source in sorted((package / folder).rglob("*.py")):
-            digest.update(source.read_bytes())
-    return f"{__version__}+{digest.hexdigest()[:8]}"
-
-
-CODE = _code_version()
+from grapevine.systems.registry import system_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +30,13 @@ class WorkloadPlan:
     trace: str | None
     path: str | None
     users: int | None
+    code: str  # digest of what makes workloads
+    content: str | None = None  # digest of the trace; None: generated, or the trace is not here
 
     @property
     def key(self) -> str:
-        """The same workload has the same key, whatever the experiment calls it."""
+        """The same workload has the same key, whatever the experiment calls it and wherever its trace lies; another
+        trace under the same name, or other code, has another one."""
         content = {field: value for field, value in asdict(self).items() if field != "name"}
         return f"{self.model or self.trace}-{_digest(content)[:12]}"
 
@@ -63,13 +53,27 @@ class RunPlan:
     run: dict[str, Any]
     seed: int
     shown: dict[str, Any]  # what the grid set
+    code: str  # digest of what decides runs
     recorded: tuple[str, ...] = ()  # latency matrices of a run in virtual time
+    contents: tuple[str | None, ...] = ()  # digests of the churn trace and of the matrices that it names
 
     @property
     def run_id(self) -> str:
-        """A hash of all that decides the run, the code included: the same run is never done twice."""
-        made_from = [self.system, self.driver, self.config, self.workload.key, self.churn, self.run, self.seed, CODE]
-        return _digest(made_from + ([self.recorded] if self.recorded else []))[:16]
+        """A hash of everything that decides the run: the same run is never done twice."""
+        named = [self.recorded, self.contents]
+        return _digest(
+            [
+                self.system,
+                self.driver,
+                self.config,
+                self.workload.key,
+                self.churn,
+                self.run,
+                self.seed,
+                self.code,
+                named,
+            ]
+        )[:16]
 
     @property
     def parameters(self) -> str:
@@ -85,16 +89,45 @@ class RunPlan:
         return float(nodes * self.run["rounds"] * (10 + (self.config.get("table_size") or 60)))
 
 
-def plan(experiment: Experiment) -> list[RunPlan]:
-    """All runs of the experiment, each once."""
+class _Deciding:
+    """What besides the description decides keys: digests of the code, and of traces as far as they are here."""
+
+    def __init__(self, traces: Path | None, package: Path) -> None:
+        self.workload_code, self.run_code = (code_digest(parts, package) for parts in (WORKLOAD_CODE, RUN_CODE))
+        self._traces, self._contents = traces, dict[str, str | None]()
+
+    def code_of(self, system: str, driver: str) -> str:
+        """The digest of all code that decides a run of the system; that of another distribution is part of it."""
+        facet = system_named(system).facets[driver]
+        own = module_digest(facet.__module__)
+        return self.run_code if own is None else f"{self.run_code}+{own}"
+
+    def content(self, path: str | None) -> str | None:
+        """The digest of a trace; each is read once."""
+        if path is None or self._traces is None:
+            return None
+        if path not in self._contents:
+            self._contents[path] = content_digest(self._traces / path)
+        return self._contents[path]
+
+
+def plan(experiment: Experiment, *, traces: Path | None = None, package: Path = PACKAGE) -> list[RunPlan]:
+    """All runs of the experiment, each once, long ones first.
+
+    `traces` is the folder of real traces, whose contents are part of the keys: without it runs on traces have other ids
+    than with it. `package` is where the code lies that decides results.
+    """
     workloads = {entry.name: entry for entry in experiment.workloads}
+    deciding = _Deciding(traces, package)
     runs: dict[str, RunPlan] = {}
     for entry in experiment.systems:
+        timed = entry.driver == "peers"
+        recorded = experiment.recorded if timed else ()
         for name, seed in itertools.product(entry.workloads, experiment.seeds):
-            made, churns = _workloads(workloads[name], seed), _churns(workloads[name])
+            made, churns = _workloads(workloads[name], seed, deciding), _churns(workloads[name])
             points = itertools.product(made, churns, _points(entry.parameters))
             for (workload, workload_grid), (churn, churn_grid), (parameters, grid) in points:
-                timed = entry.driver == "peers"
+                named = (*([churn["path"]] if "path" in churn else []), *recorded)
                 run = RunPlan(
                     entry.system,
                     entry.driver,
@@ -104,32 +137,37 @@ def plan(experiment: Experiment) -> list[RunPlan]:
                     (experiment.clock if timed else experiment.run).as_dict(),
                     seed,
                     workload_grid | churn_grid | ({"driver": entry.driver} if entry.names_driver else {}) | grid,
-                    experiment.recorded if timed else (),
+                    deciding.code_of(entry.system, entry.driver),
+                    recorded,
+                    tuple(map(deciding.content, named)),
                 )
                 runs.setdefault(run.run_id, run)
     return sorted(runs.values(), key=lambda run: (-run.effort, run.run_id))
 
 
-def _workloads(entry: WorkloadEntry, seed: int) -> list[tuple[WorkloadPlan, dict[str, Any]]]:
+def trace_key(format: str, sources: Sequence[Path]) -> str:
+    """The name of the folder that a whole trace is ingested into: its format, its files, and a digest of their contents
+    and of the code that reads them."""
+    names = [source.name.split(".")[0] for source in sources]
+    digest = _digest([format, [content_digest(source) for source in sources], code_digest(WORKLOAD_CODE)])
+    return "-".join([format, *names, digest[:12]])
+
+
+def _workloads(entry: WorkloadEntry, seed: int, deciding: _Deciding) -> list[tuple[WorkloadPlan, dict[str, Any]]]:
+    code = deciding.workload_code
     if entry.model is None:
         # A trace is what it is; its sample is drawn once, so that seeds differ by the run alone.
-        return [(WorkloadPlan(entry.name, 1, None, entry.parameters, entry.trace, entry.path, entry.users), {})]
+        content = deciding.content(entry.path)
+        plan = WorkloadPlan(entry.name, 1, None, entry.parameters, entry.trace, entry.path, entry.users, code, content)
+        return [(plan, {})]
     made = []
     for parameters, grid in _points(entry.parameters):
         try:
             full = MODELS[entry.model](**parameters).as_dict()
         except UsageError as error:
             raise UsageError(f"workload {entry.name}: {error}") from None
-        made.append((WorkloadPlan(entry.name, seed, entry.model, full, None, None, None), grid))
+        made.append((WorkloadPlan(entry.name, seed, entry.model, full, None, None, None, code), grid))
     return made
-
-
-def split_churn(described: dict[str, Any]) -> tuple[dict[str, Any], ChurnConfig]:
-    """A `churn` table, without lists, as where sessions come from (path and format, or model and its parameters) and
-    how they are played; UsageError if its values contradict each other."""
-    playing = field_types(ChurnConfig)
-    source = {key: value for key, value in described.items() if key not in playing}
-    return source, ChurnConfig(**{key: value for key, value in described.items() if key in playing})
 
 
 def _churns(entry: WorkloadEntry) -> list[tuple[dict[str, Any], dict[str, Any]]]:

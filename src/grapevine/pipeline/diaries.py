@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 
 from grapevine.model.errors import UsageError
 from grapevine.net.diary import SUFFIX
-from grapevine.pipeline.formats import first_reason
 from grapevine.pipeline.layout import find_inputs
 from grapevine.pipeline.lines import LONGEST_LINE, read_lines, rejected_rows
+from grapevine.pipeline.reasons import first_reason
 from grapevine.pipeline.stage import Stage
 
 _EVENT = "topic", "publisher", "sequence"

@@ -1,4 +1,4 @@
-"""The raw formats that `ingest` reads: for each, its columns, what makes a row unreadable, and what it turns into."""
+"""The raw formats that `ingest` reads: for each, its columns, what makes a row unreadable, and what its rows mean."""
 
 from __future__ import annotations
 
@@ -8,70 +8,32 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from grapevine.pipeline.reasons import first_reason, no_reason, not_a_latency, not_a_time, not_one_of, number, unfit
+from grapevine.pipeline.relate.base import Meaning
+from grapevine.pipeline.relate.churn import ListedSessions, StateChanges, availability_times
+from grapevine.pipeline.relate.latency import LatencyMatrices, LatencyPairs
+from grapevine.pipeline.relate.subscriptions import Relations
+
 Check = Callable[[Column], Column]  # the row's fields → the reason to reject it, or null
+
+
+def _any_row(fields: Column) -> Column:
+    return no_reason()
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One raw format."""
+    """One raw format. This record is all that `ingest` knows of it: adding a format is adding an entry to `FORMATS`."""
 
     name: str
     summary: str
-    makes: str  # subscriptions, churn or latency
+    meaning: Meaning  # what rows become
     columns: tuple[str, ...]  # the leading columns that are read
-    check: Check
+    check: Check = _any_row
     numeric: tuple[int, ...] = ()  # positions that hold numbers, which also tells a header from data
     more_columns: bool = False  # whether further columns are allowed (and ignored)
     named: tuple[int, ...] = ()  # positions that hold names
     delimiter: str | None = None  # where the format fixes it
-
-
-def number(field: Column) -> Column:
-    """The field as a number, or null."""
-    return field.try_cast("double")
-
-
-def no_reason() -> Column:
-    """Null, of the right type."""
-    return F.lit(None).cast("string")
-
-
-def first_reason(*reasons: Column) -> Column:
-    """The first reason that applies."""
-    return F.coalesce(*reasons, no_reason())
-
-
-def not_a_time(field: Column, what: str) -> Column:
-    """A reason when the field is no finite number ≥ 0."""
-    return _not_a_measure(field, what, "a time of zero or more seconds")
-
-
-def not_a_latency(field: Column, what: str) -> Column:
-    """A reason when the field is no finite number ≥ 0."""
-    return _not_a_measure(field, what, "a latency of zero or more milliseconds")
-
-
-def unfit(value: Column) -> Column:
-    """Whether a number is missing, negative or not finite."""
-    return value.isNull() | F.isnan(value) | (value < 0) | (value == float("inf"))
-
-
-def _not_a_measure(field: Column, what: str, wanted: str) -> Column:
-    return F.when(
-        unfit(number(field)), F.concat(F.lit(f"{what} "), F.substring(field, 1, 40), F.lit(f" is not {wanted}"))
-    )
-
-
-def not_one_of(field: Column, what: str, allowed: tuple[str, ...]) -> Column:
-    """A reason when the lower-cased field is none of these."""
-    unknown = ~F.lower(field).isin(*allowed)
-    return F.when(
-        unknown, F.concat(F.lit(f"{what} "), F.substring(field, 1, 40), F.lit(f" is none of {', '.join(allowed)}"))
-    )
-
-
-def _any_pair(fields: Column) -> Column:
-    return no_reason()
 
 
 def _edit(fields: Column) -> Column:
@@ -89,11 +51,6 @@ def _up_down(fields: Column) -> Column:
 def _machine_event(fields: Column) -> Column:
     known = ADD_WORDS + REMOVE_WORDS + UPDATE_WORDS
     return first_reason(not_a_time(fields[0], "time"), not_one_of(fields[2], "event", known))
-
-
-def availability_times(fields: Column) -> Column:
-    """All times of an `.avt` row as numbers: start end start end …"""
-    return F.transform(F.slice(fields, 3, F.greatest(F.size(fields) - 2, F.lit(0))), number)
 
 
 def _availability(fields: Column) -> Column:
@@ -114,10 +71,6 @@ def _availability(fields: Column) -> Column:
     )
 
 
-def _matrix_row(fields: Column) -> Column:
-    return no_reason()  # cells are judged one by one, with their column
-
-
 def _latency_pair(fields: Column) -> Column:
     return not_a_latency(fields[2], "latency")
 
@@ -128,31 +81,28 @@ FORMATS = {
         Format(
             "follows",
             "who follows whom; following is subscribing to the followee's topic",
-            "subscriptions",
+            Relations(social=True),
             ("follower", "followee"),
-            _any_pair,
             named=(0, 1),
         ),
         Format(
             "friends",
             "undirected friendships; friends subscribe to each other's topics",
-            "subscriptions",
+            Relations(social=True, both_ways=True),
             ("user", "friend"),
-            _any_pair,
             named=(0, 1),
         ),
         Format(
             "pairs",
             "users and the items they subscribe to",
-            "subscriptions",
+            Relations(),
             ("user", "item"),
-            _any_pair,
             named=(0, 1),
         ),
         Format(
             "edits",
             "timed edits; editing is subscribing, and edits per day are the item's rate",
-            "subscriptions",
+            Relations(seconds=2),
             ("user", "item", "seconds"),
             _edit,
             numeric=(2,),
@@ -161,7 +111,7 @@ FORMATS = {
         Format(
             "avt",
             "availability in Godfrey's form: name, sessions, start end start end …",
-            "churn",
+            ListedSessions(),
             ("name", "sessions"),
             _availability,
             numeric=(1,),
@@ -172,7 +122,7 @@ FORMATS = {
         Format(
             "updown",
             "state changes: time, node, up or down",
-            "churn",
+            StateChanges(up=UP_WORDS),
             ("seconds", "node", "state"),
             _up_down,
             numeric=(0,),
@@ -181,7 +131,7 @@ FORMATS = {
         Format(
             "machine-events",
             "Google cluster machine_events: time (µs), machine, ADD/REMOVE/UPDATE (0/1/2), …",
-            "churn",
+            StateChanges(up=ADD_WORDS, ignored=UPDATE_WORDS, units_per_second=1e6),
             ("microseconds", "machine", "event"),
             _machine_event,
             numeric=(0,),
@@ -192,15 +142,14 @@ FORMATS = {
         Format(
             "latency-matrix",
             "square matrices of round-trip times in ms, one file per time slice",
-            "latency",
+            LatencyMatrices(),
             (),
-            _matrix_row,
             more_columns=True,
         ),
         Format(
             "latency-pairs",
             "from, to, round-trip time in ms",
-            "latency",
+            LatencyPairs(),
             ("from", "to", "milliseconds"),
             _latency_pair,
             numeric=(2,),

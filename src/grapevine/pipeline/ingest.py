@@ -20,7 +20,7 @@ from grapevine.model.manifest import Manifest
 from grapevine.pipeline.formats import FORMATS
 from grapevine.pipeline.layout import detect_layout, find_inputs
 from grapevine.pipeline.lines import parse, read_lines, rejected_rows, with_line_numbers
-from grapevine.pipeline.relate import WRITERS, IngestRun, write_matrices
+from grapevine.pipeline.relate.base import IngestRun
 from grapevine.pipeline.stage import Stage
 
 
@@ -57,18 +57,17 @@ def ingest(
     if format_name not in FORMATS:
         raise UsageError(f"format {format_name!r}: choose one of {', '.join(FORMATS)}")
     inputs, format = find_inputs(paths), FORMATS[format_name]
+    if config.ids == "integer" and not format.named:
+        raise UsageError(f"ids=integer: {format_name} has no ids; leave it out")
     with new_folder(out, kind="workload", force=force) as folder:
-        run = IngestRun(stage, folder, format)
+        run = IngestRun(stage, folder, format.name)
         with stage.step("looking at the input"):
             lines = read_lines(stage.spark, inputs)
             layout = detect_layout(
                 lines, format, delimiter=config.delimiter, header=config.header, comments=config.comments == "yes"
             )
         parsed = parse(lines, format, layout, integer_ids=config.ids == "integer")
-        if format.name == "latency-matrix":
-            write_matrices(run, _store_rows(run, with_line_numbers(parsed, lines), lines, ["file", "line", "fields"]))
-        else:
-            WRITERS[format.makes](run, _store_rows(run, parsed, lines, ["fields"]))
+        format.meaning.write(run, _store_rows(run, parsed, lines, with_lines=format.meaning.needs_lines))
         shutil.rmtree(run.scratch)
         run.counts["delimiter"] = layout.delimiter
         if layout.headers:
@@ -86,8 +85,13 @@ def ingest(
     return manifest
 
 
-def _store_rows(run: IngestRun, parsed: DataFrame, lines: DataFrame, columns: list[str]) -> DataFrame:
-    """Store the readable rows for the steps after this, and the rejected ones for good."""
+def _store_rows(run: IngestRun, parsed: DataFrame, lines: DataFrame, *, with_lines: bool) -> DataFrame:
+    """Store the readable rows for the steps after this, and the rejected ones for good.
+
+    UsageError if no row is readable; or, when rows are told apart by their place (`with_lines`), if one is not.
+    """
+    columns = ["file", "line", "fields"] if with_lines else ["fields"]
+    parsed = with_line_numbers(parsed, lines) if with_lines else parsed
     seen = Observation()
     kinds = [
         F.count_if(F.col("kind") == kind).alias(kind) for kind in ("data", "rejected", "comment", "blank", "header")
@@ -99,8 +103,8 @@ def _store_rows(run: IngestRun, parsed: DataFrame, lines: DataFrame, columns: li
     if found["rejected"]:
         rejected = rejected_rows(parsed, lines)
         run.write(rejected, tables.REJECTED)
-    if not found["data"] or (found["rejected"] and run.format.name == "latency-matrix"):
-        raise UsageError(f"not readable as {run.format.name}: {_why(run)}")
+    if not found["data"] or (found["rejected"] and with_lines):
+        raise UsageError(f"not readable as {run.format}: {_why(run)}")
     run.counts["rows"] = found["data"]
     return run.stage.reread(run.scratch / "rows")
 

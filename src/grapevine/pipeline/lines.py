@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from grapevine.pipeline.formats import Format, first_reason
+from grapevine.pipeline.formats import Format
 from grapevine.pipeline.layout import COMMENT_SIGNS, Layout
+from grapevine.pipeline.reasons import first_reason
+from grapevine.pipeline.stage import plain_path
 
 LONGEST_LINE = 1 << 20  # characters; no format has a use for more, and a stray binary file has no line ends
 # A comma and the field after it, quoted or not. Possessive, so that no line makes the matcher recurse or go back.
@@ -104,9 +106,3 @@ def rejected_rows(parsed: DataFrame, lines: DataFrame) -> DataFrame:
     rejected = with_line_numbers(parsed.filter("kind = 'rejected'"), lines)
     content = F.when(F.is_valid_utf8("text"), F.substring("text", 1, 200)).otherwise(F.lit(""))
     return rejected.select(plain_path(F.col("file")).alias("file"), "line", "reason", content.alias("content"))
-
-
-def plain_path(file: Column) -> Column:
-    """The file's name as the user knows it: Spark's is a URL."""
-    local = F.url_decode(F.replace(F.regexp_replace(file, "^file:/+", "/"), F.lit("+"), F.lit("%2B")))
-    return F.when(file.startswith("file:"), local).otherwise(file)

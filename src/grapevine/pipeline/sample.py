@@ -26,7 +26,7 @@ from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.workload import Workload
 from grapevine.pipeline.degrees import DEGREES, degree_histograms
 from grapevine.pipeline.dense import number_names
-from grapevine.pipeline.relate import ROWS_PER_FILE
+from grapevine.pipeline.relate.subscriptions import ROWS_PER_FILE
 from grapevine.pipeline.stage import Stage, count_rows
 
 _ROOTS, _CUT, _TOPICS = 201, 202, 203  # purposes of the random draws

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
@@ -77,6 +77,12 @@ class Stage:
 def spark_path(path: Path) -> str:
     """A local path that Spark takes as it is, and not as a pattern."""
     return re.sub(r"([\\*?{}\[\]])", r"\\\1", str(path))
+
+
+def plain_path(file: Column) -> Column:
+    """The file's name as the user knows it: Spark's is a URL."""
+    local = F.url_decode(F.replace(F.regexp_replace(file, "^file:/+", "/"), F.lit("+"), F.lit("%2B")))
+    return F.when(file.startswith("file:"), local).otherwise(file)
 
 
 def spark_schema(table: Table) -> StructType:

@@ -14,36 +14,30 @@ however many attempts they were made.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
+from grapevine import __version__
+from grapevine.experiment.code import RUN_CODE, code_digest
 from grapevine.experiment.description import Experiment
-from grapevine.experiment.plan import CODE, RunPlan, WorkloadPlan, plan, split_churn
+from grapevine.experiment.plan import RunPlan, WorkloadPlan, plan
+from grapevine.experiment.play import play
 from grapevine.model.errors import UsageError
-from grapevine.model.folder import new_folder
 from grapevine.model.manifest import FILE_NAME, Manifest
 from grapevine.model.workload import Workload, load_churn, load_latency
-from grapevine.pipeline.formats import FORMATS
-from grapevine.pipeline.generate import generate
-from grapevine.pipeline.ingest import ingest
 from grapevine.pipeline.measure import Run, measure
-from grapevine.pipeline.sample import BfsSample, SubscriberSample, sample
 from grapevine.pipeline.stage import Stage
-from grapevine.sim.churn import Schedule, make_schedule, mass_failure
+from grapevine.pipeline.workloads import Folders, borrow, make_workload, trace_folders
+from grapevine.sim.churn import mass_failure
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.result import KIND as SIMULATION
-from grapevine.sim.round_run import RunConfig
 from grapevine.sim.simulate import simulate
-from grapevine.synthetic import MODELS, generate_churn
 from grapevine.synthetic import generate as generate_in_memory
 
 _DESCRIPTION = "experiment.json"
-Folders = dict[tuple[str, ...], str]  # ingested traces by their paths
 
 
 def sweep(
@@ -57,14 +51,14 @@ def sweep(
     most_runs: int | None = None,
 ) -> Manifest | None:
     """Do all runs that are missing, then measure. `most_runs` stops after so many, as an interruption would."""
-    runs = plan(experiment)
+    runs = plan(experiment, traces=traces)
     _open(out, experiment, resume=resume, force=force)
     _reuse(out, runs)
     missing = [run for run in runs if not _is_done(out, run)]
     workloads = {run.workload.key: run.workload for run in missing}
     for workload in workloads.values():
-        _make_workload(stage, workload, out / "workloads", traces)
-    folders = _trace_folders(stage, missing, out / "workloads", traces)
+        make_workload(stage, workload, out / "workloads", traces)
+    folders = trace_folders(stage, missing, out / "workloads", traces)
     spent = 0.0
     if missing:
         _warm_up({run.system for run in missing})
@@ -89,7 +83,8 @@ def sweep(
 
 def _open(out: Path, experiment: Experiment, *, resume: bool, force: bool) -> None:
     """A new folder, or the one of the same experiment to go on with."""
-    described = json.dumps({"code": CODE, **experiment.as_dict()}, indent=2, sort_keys=True)
+    code = f"{__version__}+{code_digest(RUN_CODE)}"
+    described = json.dumps({"code": code, **experiment.as_dict()}, indent=2, sort_keys=True)
     stored = out / _DESCRIPTION
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out}: is a file; choose another --out")
@@ -127,66 +122,7 @@ def _remove_stale(out: Path, runs: list[RunPlan]) -> None:
 def _reuse(out: Path, runs: list[RunPlan]) -> None:
     """Take runs that a neighbouring experiment has done: the same run_id is the same result."""
     for run in runs:
-        _borrow(_folder(out, run), f"*/simulations/{_folder(out, run).name}", out, SIMULATION)
-
-
-def _borrow(target: Path, pattern: str, out: Path, kind: str) -> bool:
-    """Whether the folder is there, taken from a neighbour if need be."""
-    if (target / FILE_NAME).is_file():
-        return True
-    for found in sorted(out.resolve().parent.glob(f"{pattern}/{FILE_NAME}")):
-        with new_folder(target, kind=kind, force=False) as partial:
-            shutil.copytree(found.parent, partial, dirs_exist_ok=True, copy_function=_link_or_copy)
-        return True
-    return False
-
-
-def _link_or_copy(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
-
-
-def _make_workload(stage: Stage, workload: WorkloadPlan, folder: Path, traces: Path | None) -> None:
-    target = folder / workload.key
-    if _borrow(target, f"*/workloads/{workload.key}", folder.parent, "workload"):
-        return
-    if workload.model is not None:
-        model = MODELS[workload.model](**workload.parameters)
-        generate(stage, workload.model, model, target, seed=workload.seed)
-        return
-    assert workload.trace is not None and workload.path is not None
-    whole = _ingested(stage, workload.trace, (workload.path,), folder, traces)
-    if workload.parameters:
-        sample(stage, whole, target, SubscriberSample(**workload.parameters), seed=workload.seed)
-    elif workload.users is not None:
-        sample(stage, whole, target, BfsSample(users=workload.users), seed=workload.seed)
-    else:
-        shutil.copytree(whole, target, copy_function=_link_or_copy)
-
-
-def _ingested(stage: Stage, format: str, paths: Sequence[str], folder: Path, traces: Path | None) -> Path:
-    """The whole trace as a workload, read once."""
-    if format not in FORMATS:
-        raise UsageError(f"trace {format!r}: choose one of {', '.join(FORMATS)}")
-    if traces is None:
-        raise UsageError(f"{paths[0]}: no folder of real traces here; set GRAPEVINE_DATA to one that has it")
-    sources = [traces / path for path in paths]
-    for source in sources:
-        if not source.exists():
-            raise UsageError(f"{source}: no such file; set GRAPEVINE_DATA to the folder of traces that has it")
-    target = folder / "-".join([format, *(source.name.split(".")[0] for source in sources)])
-    if not _borrow(target, f"*/workloads/{target.name}", folder.parent, "workload"):
-        ingest(stage, format, [str(source) for source in sources], target)
-    return target
-
-
-def _trace_folders(stage: Stage, runs: list[RunPlan], folder: Path, traces: Path | None) -> Folders:
-    """Where the recorded churn and latency of the runs lie, by the paths that the experiment names."""
-    named: set[tuple[str, tuple[str, ...]]] = {("latency-matrix", run.recorded) for run in runs if run.recorded}
-    named |= {(run.churn["format"], (run.churn["path"],)) for run in runs if run.churn and "path" in run.churn}
-    return {paths: str(_ingested(stage, format, paths, folder, traces)) for format, paths in sorted(named)}
+        borrow(_folder(out, run), f"*/simulations/{_folder(out, run).name}", out, SIMULATION)
 
 
 def _warm_up(systems: set[str]) -> None:
@@ -215,7 +151,7 @@ def _task(out: str, folders: Folders) -> Callable[[str], None]:
         described = json.loads(text)
         threads = described.pop("threads")
         described["workload"] = WorkloadPlan(**described["workload"])
-        described["recorded"] = tuple(described["recorded"])
+        described |= {key: tuple(described[key]) for key in ("recorded", "contents")}  # JSON made lists of them
         run = RunPlan(**described)
         try:
             _run_one(run, Path(out), folders, threads)
@@ -227,34 +163,11 @@ def _task(out: str, folders: Folders) -> Callable[[str], None]:
 
 def _run_one(run: RunPlan, out: Path, folders: Folders, threads: int) -> None:
     workload = Workload.load(out / "workloads" / run.workload.key)
-    timed = run.driver == "peers"
-    done = simulate(
-        run.system,
-        workload,
-        driver=run.driver,
-        seed=run.seed,
-        threads=threads,
-        schedule=_schedule(run.churn, workload.node_count, folders, run.seed),
-        run=None if timed else RunConfig(**run.run),
-        clock=ClockConfig(**run.run) if timed else None,
-        latency=load_latency(folders[run.recorded]) if run.recorded else None,
-        **run.config,
-    )
-    done.save(_folder(out, run))
+    recorded = run.churn and run.churn.get("path")
+    churn = load_churn(folders[recorded,]) if recorded else None
+    latency = load_latency(folders[run.recorded]) if run.recorded else None
+    play(run, workload, churn, latency, threads=threads).save(_folder(out, run))
     (out / "failed" / f"{run.run_id}.json").unlink(missing_ok=True)
-
-
-def _schedule(described: dict[str, Any] | None, nodes: int, folders: Folders, seed: int) -> Schedule | None:
-    """The schedule that a `churn` table of an experiment describes, which was checked when it was planned."""
-    if described is None:
-        return None
-    source, config = split_churn(described)
-    sessions = None
-    if "path" in source:
-        sessions = load_churn(folders[source["path"],])
-    elif "model" in source:
-        sessions = generate_churn(source.pop("model"), seed=seed, **source)
-    return make_schedule(config, nodes, sessions, seed=seed)
 
 
 def _write_failure(out: Path, run: RunPlan, error: str) -> None:

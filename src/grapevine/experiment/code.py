@@ -1,0 +1,85 @@
+"""Which code and which files decide a workload and a run, as digests for their keys.
+
+Results are kept under keys and never made twice, so whatever decides a result has to be in its key; and what does not
+(reports, the command line, the live node) must not be, or every edit would throw results away. Both lists are explicit;
+`tests/experiment/test_code.py` follows the imports and fails when one lacks a module.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1]
+WORKLOAD_CODE = (
+    "kernels",
+    "model",
+    "synthetic",
+    "pipeline/dense.py",
+    "pipeline/formats.py",
+    "pipeline/generate.py",
+    "pipeline/ingest.py",
+    "pipeline/layout.py",
+    "pipeline/lines.py",
+    "pipeline/reasons.py",
+    "pipeline/relate",
+    "pipeline/sample.py",
+    "pipeline/stage.py",
+    "pipeline/workloads.py",
+)
+RUN_CODE = (*WORKLOAD_CODE, "metrics", "blocks", "systems", "sim", "experiment/churn.py", "experiment/play.py")
+_BLOCK = 1 << 20
+
+
+def code_digest(parts: Iterable[str], package: Path = PACKAGE) -> str:
+    """A digest of the names and contents of these modules and of all modules below these folders of the package.
+
+    A part that is not there is an error: the list has to be brought up to date when code moves.
+    """
+    sources = []
+    for part in parts:
+        found = sorted((package / part).rglob("*.py")) if (package / part).is_dir() else [package / part]
+        if not found:
+            raise FileNotFoundError(f"{package / part} holds no code; bring the lists of {__name__} up to date")
+        sources += found
+    digest = hashlib.sha1(usedforsecurity=False)
+    for source in sources:
+        _add(digest, source.relative_to(package).as_posix(), source)
+    return digest.hexdigest()[:16]
+
+
+def module_digest(name: str) -> str | None:
+    """A digest of the top-level module or package that this module of another distribution is in; None for ours."""
+    top = name.partition(".")[0]
+    if top == __package__.partition(".")[0]:
+        return None
+    source = Path(str(import_module(top).__file__))
+    return content_digest(source.parent) if source.name == "__init__.py" else content_digest(source)
+
+
+def content_digest(path: Path) -> str | None:
+    """A digest of the content of a file, or of the names and contents of all files below a folder; None if there is
+    nothing.
+
+    The content is read whole, because size and time of change would not do: a trace that is copied or downloaded again
+    has another time although it is the same, and its results should be found again; and one that is replaced within
+    the clock's resolution may have the same. Reading takes a second per gigabyte, ingesting it many times as long.
+    """
+    if not path.exists():
+        return None
+    below = (file for file in path.rglob("*") if file.is_file() and file.parent.name != "__pycache__")
+    files = sorted(below) if path.is_dir() else [path]
+    digest = hashlib.sha1(usedforsecurity=False)
+    for file in files:
+        _add(digest, file.relative_to(path).as_posix(), file)
+    return digest.hexdigest()[:16]
+
+
+def _add(digest: hashlib._Hash, name: str, file: Path) -> None:
+    """Name and size come first, so that content cannot pass for the next file's name."""
+    digest.update(f"{name}\0{file.stat().st_size}\0".encode())
+    with file.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)

@@ -1,0 +1,1 @@
+"""What the rows of raw formats mean, and the tables that are made from them."""
