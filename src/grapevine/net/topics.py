@@ -67,10 +67,10 @@ class Overlay(Protocol):
         """Seconds, by a clock that never goes back."""
 
     def subscribe(self, topic_id: int) -> None:
-        """The application wants the topic."""
+        """The application wants the topic; it may be a member already."""
 
     def unsubscribe(self, topic_id: int) -> None:
-        """The node is no longer a member."""
+        """Nobody here wants the topic or publishes in it; the node may still carry it for others."""
 
     def join(self, topic_id: int) -> None:
         """The node is a member because it publishes."""
@@ -152,7 +152,7 @@ class Topics:
         return topic.name if topic is not None else ""
 
     def wanted(self) -> Iterator[Topic]:
-        """All that applications want."""
+        """Topics that applications want, in no order. What they hold must not be changed."""
         return (topic for topic in self._topics.values() if topic.is_wanted)
 
     def since_ms(self, topic_id: int) -> int:
