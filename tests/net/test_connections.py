@@ -187,6 +187,50 @@ def test_nobody_says_hello_with_the_contact_of_another(tmp_path: Path) -> None:
     during(scenario())
 
 
+async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Takes a connection and says nothing."""
+    with suppress(ConnectionError):
+        await reader.read()
+    writer.transport.abort()
+
+
+@pytest.mark.parametrize("speaks_tls", [False, True])
+def test_who_is_dialled_and_says_nothing_is_given_up_in_time_and_leaves_nothing_behind(
+    tmp_path: Path, speaks_tls: bool
+) -> None:
+    async def scenario() -> None:
+        context = Identity.open(tmp_path / "m").server_context() if speaks_tls else None
+        server = await asyncio.start_server(mute, "127.0.0.1", 0, ssl=context)
+        async with server, hosting(tmp_path / "a", dial_s=0.3) as a:
+            with pytest.raises(PeerError, match=r"did not answer within 0.3 s|did not say hello in time"):
+                await a.connections.call(*server.sockets[0].getsockname()[:2])
+            await eventually(lambda: not a.connections._all)
+            assert a.connections.open_connections == 0
+            await serves_others(a, tmp_path / "honest")
+
+    during(scenario())
+
+
+def test_who_goes_in_the_middle_of_a_handshake_a_hello_or_a_frame_takes_no_place(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with hosting(tmp_path / "a", dial_s=0.3) as a:
+            for half in (b"\x16", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(32)):  # of a ClientHello
+                _, writer = await asyncio.open_connection(*a.endpoint)
+                writer.write(half)
+                await writer.drain()
+                writer.transport.abort()
+            for sent in (b"", b"\x00\x00", None):
+                async with Client.dial(a.endpoint, tmp_path / "m") as mallory:
+                    hello = wire.encode(mallory.hello())
+                    mallory.write(hello[:-1] if sent is None else sent)
+                    await mallory.drain()
+            await eventually(lambda: not a.connections._all)
+            assert a.came == [] and a.lost == [] and not a.connections.conduct.counts
+            await serves_others(a, tmp_path / "honest")
+
+    during(scenario())
+
+
 def test_a_node_does_not_connect_to_itself(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with hosting(tmp_path / "a") as a:

@@ -25,7 +25,7 @@ class Chronicle:
         self._traffic_told = Traffic()  # at the diary's last line
 
     def on_start(self, system: str, config: Mapping[str, Any]) -> None:
-        """A session begins."""
+        """A session begins, as a peer of this system with this configuration."""
         if self._diary:
             self._diary.session(system, config)
 

@@ -294,7 +294,7 @@ class Cluster:
         return event
 
     async def wait_until_delivered(self, timeout: float | None = None) -> bool:
-        """Wait until all has arrived that should."""
+        """Wait until every confirmed event has come to every subscriber that is up; False if it takes longer."""
         self._course.stage = "waiting"
         end = time.monotonic() + (self.config.settle_s if timeout is None else timeout)
         while time.monotonic() < end:
@@ -307,11 +307,11 @@ class Cluster:
         return not self.tally.waiting and found == expected
 
     async def kill(self, group: int) -> None:
-        """End the group's process as a crash would."""
+        """End the group's process as a crash would: nothing is written, nobody is told."""
         await self.workers[group].kill()
 
     async def stop(self, group: int) -> None:
-        """Let its nodes leave in good order."""
+        """Let the group's nodes leave in good order, and end its process."""
         await self.workers[group].stop()
 
     async def restart(self, group: int) -> None:

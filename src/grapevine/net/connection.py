@@ -18,8 +18,8 @@ Three rules hold at every moment:
 2. *Nobody makes this node hold much.* A frame is bounded by the decoder, bytes and messages per second by token buckets
    (who sends more is read more slowly, never dropped), what waits to be read by the other end by `queue_bytes`: beyond
    that messages are dropped, and after `slow_s` the peer is.
-3. *Whatever happens, `opened` is settled once and `on_closed` is called once,* so that nobody who dials waits for ever,
-   and no place is taken by a connection that is over.
+3. *Once there was a channel, `opened` is settled once and `on_closed` is called once,* whatever happens, so that nobody
+   who dials waits for ever, and no connection that is over counts against `most_connections`.
 
 A connection decides nothing about others: it asks and tells its `Overseer`, which has all of them.
 """
@@ -109,7 +109,7 @@ class Connection(ChannelUser):
 
     @property
     def address(self) -> Address:
-        """The other end's, as protocols know it."""
+        """The other end's address, by which protocols know it. Only from GREETING on."""
         assert self.id is not None
         return self.id.address
 

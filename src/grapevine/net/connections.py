@@ -147,7 +147,7 @@ class Connections:
 
     @property
     def connected(self) -> list[Address]:
-        """Who they are."""
+        """Addresses of the peers that are connected."""
         return list(self._open)
 
     def is_connected_to(self, host: str, port: int) -> bool:
@@ -263,7 +263,7 @@ class Connections:
             self._unreachable(connection.address)
 
     def count(self, what: str) -> None:
-        """One more of these."""
+        """Count something that befell a connection."""
         self.counts[what] += 1
 
     def _is_surplus(self, new: Connection, before: Connection) -> bool:

@@ -66,7 +66,7 @@ class Dialling:
         return sum(map(len, self._pending.values()))
 
     def close(self) -> None:
-        """Dial nobody any more."""
+        """End all dials, and begin no more. Nobody is told of peers that were not reached because of this."""
         self._is_closed = True
         for task in self._dials.values():
             task.cancel()

@@ -35,7 +35,7 @@ class DiaryError(GrapevineError):
 
 
 def wall_clock_us() -> int:
-    """Microseconds since the epoch."""
+    """Microseconds since the epoch, by this machine's clock: lines of several nodes are compared by it."""
     return time.time_ns() // 1_000
 
 
@@ -73,7 +73,7 @@ class Diary:
         self._subscription("subscribed", topic, name)
 
     def unsubscribed(self, topic: int, name: str | None = None) -> None:
-        """It no longer does."""
+        """The application no longer wants the topic."""
         self._subscription("unsubscribed", topic, name)
 
     def _subscription(self, what: str, topic: int, name: str | None) -> None:

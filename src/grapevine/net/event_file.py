@@ -68,7 +68,7 @@ class StoredEvent:
 
     @property
     def size(self) -> int:
-        """Bytes that it counts for retention."""
+        """Bytes that it counts against `topic_bytes` and `total_bytes`."""
         return len(self.payload) + len(self.signature) + EVENT_OVERHEAD
 
 

@@ -80,7 +80,7 @@ class Group:
             await self._close()
 
     def tell(self, answer: Answer) -> None:
-        """A line for the cluster."""
+        """Send an answer to the cluster, as a line of JSON."""
         self._tell_to.write(msgspec.json.encode(answer) + b"\n")
 
     async def _close(self) -> None:

@@ -56,7 +56,7 @@ class Host:
         self.call(self.peer.start)
 
     def stop(self) -> None:
-        """Nothing happens any more."""
+        """The session is over: nothing reaches the peer any more, and no timer of it fires."""
         self.is_running = False
         for handle in self._timers:
             handle.cancel()
@@ -123,7 +123,7 @@ class Host:
         return self.peer.carried(self.now)
 
     def has_path(self, topic_id: int) -> bool:
-        """Whether an event would go anywhere now."""
+        """Whether an event that is published now would reach anybody."""
         return self.peer.has_path(self.now, topic_id)
 
     def _do(self, effects: Effects) -> None:

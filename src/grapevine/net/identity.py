@@ -91,11 +91,11 @@ class Identity:
         return _issue(self._key.public_key(), str(self.id)).public_bytes(Encoding.PEM)
 
     def sign(self, topic: int, sequence: int, payload: bytes) -> SignedEvent:
-        """An event of this node's."""
+        """An event of this node's, signed: the payload is what `envelope.stamped` makes."""
         return SignedEvent.sign(self._key, topic, sequence, payload)
 
     def contact(self, host: str, port: int, time_ms: int) -> Contact:
-        """Where this node is to be found, signed."""
+        """A signed record that this node is found here, as of this time; others replace earlier ones by it."""
         unsigned = Contact(self._key.public_key().public_bytes_raw(), host, port, time_ms, b"")
         return Contact(unsigned.key, host, port, time_ms, self._key.sign(unsigned.content()))
 
@@ -107,13 +107,13 @@ class Identity:
         return self._key.public_key().public_bytes_raw(), self._key.sign(_PROOF + challenge)
 
     def server_context(self) -> ssl.SSLContext:
-        """For connections that others open."""
+        """The TLS settings of connections that others open: they must show a certificate and prove its key."""
         context = self._context(ssl.PROTOCOL_TLS_SERVER)
         context.num_tickets = 0  # no session is resumed: every connection proves its keys anew
         return context
 
     def client_context(self) -> ssl.SSLContext:
-        """For connections that this node opens."""
+        """The TLS settings of connections that this node opens. Who is there is read with `id_of` afterwards."""
         return self._context(ssl.PROTOCOL_TLS_CLIENT)
 
     def _context(self, side: int) -> ssl.SSLContext:

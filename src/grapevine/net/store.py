@@ -36,7 +36,7 @@ class StoreError(GrapevineError):
 
 @dataclass(slots=True)
 class _Change:
-    """Something to do in the next transaction."""
+    """Something to do in the next transaction, and who waits until it is on the disk."""
 
     work: Callable[[EventFile], Any]
     bytes: int

@@ -33,13 +33,13 @@ class Tally:
         self.strays = 0  # an event came to a node that did not subscribe, or one that nobody published
 
     def subscribers(self, topic: int) -> frozenset[int]:
-        """Who is to get its events."""
+        """Nodes that subscribe to a topic, and are to get its events."""
         if topic not in self._subscribers:
             self._subscribers[topic] = frozenset(int(node) for node in self._subscribers_of(topic))
         return self._subscribers[topic]
 
     def ordered(self, event: int, topic: int, publisher: int) -> None:
-        """A node is asked to publish."""
+        """A node is told to publish an event; it counts once the node has confirmed it."""
         self._events[event] = _Published(topic, publisher)
 
     def confirmed(self, event: int, begun_us: int, error: str | None) -> None:
@@ -75,7 +75,7 @@ class Tally:
 
     @property
     def waiting(self) -> int:
-        """Events that may still be confirmed."""
+        """How many events were ordered and may still be confirmed."""
         return sum(published.is_open for published in self._events.values())
 
     def delivered(self, down: Set[int] = frozenset()) -> tuple[int, int]:
@@ -106,7 +106,7 @@ class Tally:
 
     @property
     def published(self) -> int:
-        """Confirmed events."""
+        """How many events were confirmed by their publishers."""
         return sum(published.begun_us is not None for published in self._events.values())
 
     def delay_ms(self, *quantiles: float) -> list[float | None]:

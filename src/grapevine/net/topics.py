@@ -67,10 +67,10 @@ class Overlay(Protocol):
         """Seconds, by a clock that never goes back."""
 
     def subscribe(self, topic_id: int) -> None:
-        """The application wants the topic."""
+        """The application wants the topic; it may be a member already."""
 
     def unsubscribe(self, topic_id: int) -> None:
-        """The node is no longer a member."""
+        """Nobody here wants the topic or publishes in it; the node may still carry it for others."""
 
     def join(self, topic_id: int) -> None:
         """The node is a member because it publishes."""
@@ -102,6 +102,21 @@ class Topic:
         """Whether nothing is left that has to be remembered of it."""
         is_used = self.is_wanted or self.member_until is not None
         return not (is_used or self.readers or self.publications or self.changes)
+
+
+class Publication:
+    """An event on its way to the disk. `async with topics.publishing(topic_id): …`"""
+
+    __slots__ = ("_topic", "_topic_id", "_topics")
+
+    def __init__(self, topics: Topics, topic_id: int) -> None:
+        self._topics, self._topic_id = topics, topic_id
+
+    async def __aenter__(self) -> None:
+        self._topic = await self._topics.begin_publication(self._topic_id)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._topics.end_publication(self._topic)
 
 
 class Topics:
@@ -137,7 +152,7 @@ class Topics:
         return topic.name if topic is not None else ""
 
     def wanted(self) -> Iterator[Topic]:
-        """All that applications want."""
+        """Topics that applications want, in no order. What they hold must not be changed."""
         return (topic for topic in self._topics.values() if topic.is_wanted)
 
     def since_ms(self, topic_id: int) -> int:
@@ -229,22 +244,30 @@ class Topics:
 
     # Published in
 
-    @asynccontextmanager
-    async def publishing(self, topic_id: int) -> AsyncIterator[None]:
-        """While this lasts an event is published: the topic has an account, and the node is a member."""
-        async with self._changing(topic_id) as topic:
-            if self.state(topic_id) in (State.ABSENT, State.CARRIED):
-                await self._open_account(topic_id)
-            is_new = topic.member_until is None
-            topic.member_until = self._overlay.now + self._config.membership_s
-            if is_new:
-                self._overlay.join(topic_id)
+    def publishing(self, topic_id: int) -> Publication:
+        """`async with` this, an event is published: the topic has an account, and the node is a member."""
+        return Publication(self, topic_id)
+
+    async def begin_publication(self, topic_id: int) -> Topic:
+        """Become or stay a member. Called by `Publication`, which ends it."""
+        topic = self._topics.get(topic_id)
+        if topic is None or topic.member_until is None or topic.changes:
+            async with self._changing(topic_id) as topic:
+                if self.state(topic_id) in (State.ABSENT, State.CARRIED):
+                    await self._open_account(topic_id)
+                if topic.member_until is None:
+                    topic.member_until = self._overlay.now
+                    self._overlay.join(topic_id)
+                topic.publications += 1
+        else:
             topic.publications += 1
-        try:
-            yield
-        finally:
-            topic.publications -= 1
-            self._drop_if_over(topic)
+        topic.member_until = self._overlay.now + self._config.membership_s
+        return topic
+
+    def end_publication(self, topic: Topic) -> None:
+        """From now on its membership may end when its time is over."""
+        topic.publications -= 1
+        self._drop_if_over(topic)
 
     def on_published(self, event: StoredEvent) -> None:
         """An event of this node's is on the disk: note it, and give it to our own readers. Within `publishing`."""

@@ -1,4 +1,4 @@
-"""What a node sends and receives, counted."""
+"""What a node sends and receives, counted by its connections and read by `stats` and the diary."""
 
 from __future__ import annotations
 

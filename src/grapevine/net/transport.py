@@ -88,7 +88,7 @@ class ChannelUser(ABC):
 
 
 class Listener(ABC):
-    """A place at which others are waited for."""
+    """An endpoint at which others are waited for. Made by `Transport.listen`."""
 
     endpoint: Endpoint  # as it is bound: a port of 0 has become a real one
 

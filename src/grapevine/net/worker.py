@@ -44,7 +44,7 @@ class Worker:
 
     @property
     def is_up(self) -> bool:
-        """Whether there is a process."""
+        """Whether the process runs."""
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
@@ -66,7 +66,7 @@ class Worker:
         self._listening = asyncio.create_task(self._listen(self._process))
 
     def tell(self, order: Order) -> None:
-        """Give an order; there is no need to wait."""
+        """Give an order without waiting for an answer; nothing happens if the process does not run."""
         if self._process is not None and self._process.stdin is not None and self.is_up:
             self._process.stdin.write(msgspec.json.encode(order) + b"\n")
 
