@@ -54,7 +54,7 @@ def test_a_simulation_is_printed_stored_and_exported(folder: Path) -> None:
     done = run("simulate", "vitis", "--workload", "w", "--rounds", "30", "--set", "table_size=6", "--out", "v", cwd=at)
     assert done.returncode == 0, done.stderr
     assert "hit ratio" in done.stdout and "100.00%" in done.stdout
-    assert "round 30/30: 60 online · ring 100.00%" in done.stderr
+    assert "round 30/30: 60 online · ring correctness 100.00%" in done.stderr
     stored = Simulation.load(at / "v")
     assert stored.config["table_size"] == 6
     assert stored.settings["rounds"] == 30

@@ -74,7 +74,7 @@ def test_values_are_written_by_what_they_are() -> None:
 def test_a_heading_names_the_unit_unless_the_label_does() -> None:
     assert metric("delay_ms_p95").heading == "delay, p95, ms"
     assert metric("hops_max").heading == "hops, max"
-    assert metric("degree").heading == "degree, mean"
+    assert metric("degree").heading == "degree"
 
 
 def test_what_another_version_measured_is_shown_as_a_plain_number() -> None:

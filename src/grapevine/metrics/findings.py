@@ -25,7 +25,7 @@ LOOKUP_HOPS = finding(
     )
 )
 UTILITY = finding(
-    Metric("utility", "utility, mean", "Mean utility (Vitis Eq. 1) of the links of a sample of nodes.", better="high")
+    Metric("utility", "utility", "Mean utility (Vitis Eq. 1) of the links of a sample of nodes.", better="high")
 )
 RING = finding(
     Metric(

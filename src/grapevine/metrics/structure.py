@@ -11,7 +11,7 @@ _ONLINE = Where("online", "=", True)
 _DEGREES = 15, 200  # Vitis Fig. 11 asks for the shares above these
 _MUCH_OVERHEAD = 0.2  # Vitis Fig. 5 counts nodes with more
 
-DEGREE = Metric("degree", "degree, mean", "Neighbours of an online node, in the mean.", better="low")
+DEGREE = Metric("degree", "degree", "Neighbours of an online node, in the mean.", better="low")
 DEGREE_MAX = Metric("degree_max", "degree, max", "The most neighbours that an online node has.", better="low")
 DEGREE_DEVIATION = Metric(
     "degree_deviation", "degree, standard deviation", "How far the degrees of online nodes lie apart.", better="low"

@@ -33,7 +33,7 @@ OVERHEAD = Metric(
     share=True,
     better="low",
 )
-HOPS = Metric("hops", "hops, mean", "Nodes that passed an event on, in the mean over deliveries.", "hops", better="low")
+HOPS = Metric("hops", "hops", "Nodes that passed an event on, in the mean over deliveries.", "hops", better="low")
 HOPS_P99 = Metric(
     "hops_p99",
     "hops, p99",
