@@ -15,8 +15,8 @@ from grapevine.net.config import NodeConfig
 from grapevine.net.data_folder import DataFolder
 from grapevine.net.diary import Diary
 from grapevine.net.event_file import Retention
+from grapevine.net.live_system import live_system
 from grapevine.net.memory_transport import MemoryNetwork
-from grapevine.net.systems import live_system
 from grapevine.net.topics import State
 from tests.net.nodes import during, endpoint, opening
 
@@ -27,7 +27,7 @@ AT = ("127.0.0.1", 0)
 async def assembled(network: MemoryNetwork, folder: Path, *, diary: bool = False) -> AsyncIterator[Assembly]:
     """The parts of a node, not started yet."""
     async with DataFolder.open(folder, Retention(), synced=False) as opened:
-        system = live_system("vitis", (), opened.identity.id)
+        system = live_system("vitis", {}, opened.identity.id)
         written = Diary(folder / "diary", opened.identity.id.address) if diary else None
         yield Assembly(opened, system, NodeConfig(), network="n", transport=network.transport, diary=written)
 
