@@ -44,7 +44,7 @@ def test_who_is_nowhere_is_nobodys_child(position: Any) -> None:
     engine = network()
     engine.run(100)
     assert peer(engine, 0).on_message(100, 9, Join(0, position, 1, 0)) == []
-    assert set(peer(engine, 0).trees.feeds[0].children) == {1}
+    assert set(peer(engine, 0).feeds[0].children) == {1}
 
 
 @pytest.mark.parametrize(("sender", "position"), [(9, (5.0, 5.0, 5.0)), *((3, position) for position in NOWHERE)])
@@ -77,5 +77,5 @@ def test_updates_that_the_publisher_did_not_sign_are_counted_and_go_no_further(s
     engine = network()
     engine.run(100)
     assert peer(engine, 1).on_message(100, 0, Update(0, sequence, b"news", bytes(64))) == []
-    assert peer(engine, 1).trees.refused == 1
-    assert not peer(engine, 1).trees.feeds[0].cache
+    assert peer(engine, 1).updates.refused == 1
+    assert not peer(engine, 1).feeds[0].cache

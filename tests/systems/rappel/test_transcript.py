@@ -15,7 +15,8 @@ from grapevine.sim.events import Events
 from grapevine.sim.transcript import Transcript
 from grapevine.systems.contracts.peer import Address
 from grapevine.systems.rappel.config import RappelConfig
-from grapevine.systems.rappel.peer import Memory, RappelPeer
+from grapevine.systems.rappel.node import Memory, Setup
+from grapevine.systems.rappel.peer import RappelPeer
 
 GOLDEN = Path(__file__).with_name("join.transcript")
 TREE = ["Join", "JoinOk", "JoinForward", "JoinDeny", "ChangeParent", "Adopt", "LeaveTree", "Pull", "Update"]
@@ -37,9 +38,8 @@ def run() -> str:
 
 def peer(node: Address) -> RappelPeer:
     """A node that knows its place."""
-    return RappelPeer(
-        node,
-        RappelConfig(children=2, dimensions=2),
+    setup = Setup(
+        me=node,
         subscriptions=[0] if node else [],
         published=[] if node else [0],
         publisher_of=lambda topic: 0,
@@ -47,6 +47,7 @@ def peer(node: Address) -> RappelPeer:
         random=Random(node),
         memory=Memory(position=POINTS[node]),
     )
+    return RappelPeer(setup, RappelConfig(children=2, dimensions=2))
 
 
 def test_nodes_join_and_leave_a_feed_as_written_down() -> None:
