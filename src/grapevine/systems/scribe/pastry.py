@@ -7,8 +7,8 @@ nearer to its key by a digit a hop, until the key lies among the leaves of the n
 The tables are those of an overlay that has converged, and a cell holds the node that is nearest in the network of all
 that fit. Pastry fills cells from the nodes that a newcomer meets on its way in and takes nearer ones as it hears of
 them (§2.5), so it only comes close to that. A cell is worked out when a route asks for it: for the first time, after
-someone who fits has joined, or after its node has left. Who drives this says who joins and leaves; messages are not
-sent for it.
+someone who fits has joined, or after its node has left. Whoever drives this says who joins and leaves; no messages
+are sent for it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Pastry:
         self.changes += 1
 
     def leave(self, node: int) -> None:
-        """It is in nobody's any more."""
+        """The node is in nobody's tables any more."""
         if node not in self._online:
             return
         place = bisect_left(self._places, self._ids[node])
