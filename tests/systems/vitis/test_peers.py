@@ -37,11 +37,11 @@ def peers_of(run: PeerRun) -> dict[int, VitisPeer]:
 def test_the_ring_is_exact(run: PeerRun) -> None:
     """§III-A1: the first two links are the true neighbours on the ring."""
     peers = peers_of(run)
-    place = {node: int(run.workload.node_ids[node]) for node in peers}
+    ring_id = {node: int(run.workload.node_ids[node]) for node in peers}
     for node, peer in peers.items():
         others = [other for other in peers if other != node]
-        assert peer.table[0] == min(others, key=lambda other: clockwise(place[node], place[other]))
-        assert peer.table[1] == min(others, key=lambda other: clockwise(place[other], place[node]))
+        assert peer.table[0] == min(others, key=lambda other: clockwise(ring_id[node], ring_id[other]))
+        assert peer.table[1] == min(others, key=lambda other: clockwise(ring_id[other], ring_id[node]))
 
 
 def test_members_of_a_cluster_agree_on_gateways_within_reach(run: PeerRun) -> None:
@@ -71,7 +71,7 @@ def test_a_node_settles_although_its_descriptor_is_never_sent_again() -> None:
     book.learn(100.0, [Descriptor(7, 9, 1, 2, 1.0, 2.0)])  # began at 97
     book.hear(7, 140.0)
     assert not book.has_settled(7, 106.0, 10.0) and book.has_settled(7, 107.0, 10.0)
-    (told,) = book.told(150.0, [7])
-    assert (told.up_s, told.age_s) == (43.0, 10.0)
+    (found,) = book.descriptors_of(150.0, [7])
+    assert (found.up_s, found.age_s) == (43.0, 10.0)
     book.forget(7)
-    assert book.told(150.0, [7]) == () and not book.heard
+    assert book.descriptors_of(150.0, [7]) == () and not book.heard

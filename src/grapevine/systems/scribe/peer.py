@@ -69,9 +69,7 @@ class ScribePeer(Peer):
         self._silent_at: dict[Address, float] = {}  # neighbours, and when they will have been silent too long
         self._suspects: dict[Address, float] = {}  # who was silent for too long, and until when routes avoid them
         self._questions = 0
-        self._routed_by: tuple[int, Collection[Address]] | None = (
-            None  # tables and suspects by which parents were chosen
-        )
+        self._routed_by: tuple[int, Collection[Address]] | None = None  # tables and suspects of the last look at routes
 
     def resume(self, before: ScribePeer) -> None:
         """Take over what a disk keeps between sessions: subscriptions, and which events were published and received."""
