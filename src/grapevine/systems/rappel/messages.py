@@ -8,7 +8,9 @@ says what the sender does when none comes. A message whose coordinates are none 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
+
+import msgspec
 
 from grapevine.systems.contracts.peer import Address, Message
 
@@ -17,7 +19,7 @@ Version = tuple[int, int]  # of a profile: the session (one position each), and 
 Ancestors = tuple[Address, ...]  # in a feed's tree, from the parent up to the publisher
 
 
-class ParentReport(NamedTuple):
+class ParentReport(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What a parent knows of the way from a feed's publisher to itself. Part of an `Ack`, one per feed."""
 
     feed: int
