@@ -12,6 +12,7 @@ from grapevine.synthetic import generate
 from grapevine.systems.vitis.peer.book import Book
 from grapevine.systems.vitis.peer.messages import Descriptor
 from grapevine.systems.vitis.peer.peer import VitisPeer
+from grapevine.systems.vitis.peers import VitisPeers
 from tests.peer_world import clock_of
 
 CONFIG = {"round_s": 8.0, "table_size": 10}
@@ -53,6 +54,16 @@ def test_members_of_a_cluster_agree_on_gateways_within_reach(run: PeerRun) -> No
             assert made.hops < peer.config.gateway_reach
             assert (made.parent == node) == (made.gateway == node) == (made.hops == 0)
             assert made.parent == node or made.parent in peer.neighbours(0.0)
+
+
+def test_carriers_are_all_with_whom_a_topics_events_are_exchanged(run: PeerRun) -> None:
+    """Of topics that a node only carries those are left out that lead nowhere any more."""
+    assert isinstance(run.system, VitisPeers)
+    now = run.engine.now
+    for peer in peers_of(run).values():
+        carriers = run.system.carriers(peer, now)
+        assert peer.topics <= set(carriers) <= set(peer.carried(now))
+        assert all(set(others) == set(peer.partners(now, topic)) for topic, others in carriers.items())
 
 
 def test_events_cost_what_they_cost_by_rounds(workload: Workload, run: PeerRun) -> None:
