@@ -112,7 +112,7 @@ class Message(msgspec.Struct, frozen=True, gc=False, tag=True, array_like=True):
     def named(self) -> Iterable[Address]:
         """Nodes that the message names and that the receiver may want to talk to, each as often as it likes.
 
-        A live host sends along where to find those that the receiver was not told of before.
+        A live host sends along where to find those that the receiver has not heard of on this connection.
         """
         return ()
 

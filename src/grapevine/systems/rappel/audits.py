@@ -24,7 +24,7 @@ class Audits:
         self._repeats = 0  # audits in this period after refusals
 
     def on_audit_timer(self, now: float) -> None:
-        """The next audit is due."""
+        """The next audit is due, and the one after that; whoever has not answered since the last is forgotten."""
         if self._audited is not None:
             self._friendship.forget(self._audited)  # it has not answered since the last audit
             self._audited = None
@@ -52,7 +52,7 @@ class Audits:
             self._audited = None
 
     def on_who_are_you(self, now: float, sender: Address, message: WhoAreYou) -> None:
-        """Somebody audits this node."""
+        """Somebody asks for this node's profile; it gets one as soon as the node knows its position."""
         mine = self._node.mine
         if mine.position:
             self._node.out.send(sender, Profile(mine.version, bloom.to_bytes(mine.bloom), mine.position))

@@ -20,7 +20,7 @@ _LANDMARK_ERROR = 0.5  # ours: of a position that was itself measured, half as s
 
 
 class Bootstrap:
-    """The beginning of one session."""
+    """How one session begins, and from then on the periodic rejoins of its feeds."""
 
     def __init__(
         self, node: Node, landmarks: Sequence[Address], joining: Joining, covering: Callable[[int], list[Address]]
@@ -54,7 +54,7 @@ class Bootstrap:
             self._located(now, position)
 
     def on_here_i_am(self, now: float, sender: Address, message: HereIAm) -> None:
-        """A landmark answered."""
+        """A landmark answered a question; whoever is none is not listened to."""
         self._locating.hear(now, sender, message)
 
     def on_where_are_you(self, now: float, sender: Address, message: WhereAreYou) -> None:

@@ -83,7 +83,7 @@ class Feed:
     topic: int
     publisher: Address
     is_root: bool = False  # this node publishes it
-    publisher_position: Position | None = None  # None until the first parent has told, or the root knows its own
+    publisher_position: Position | None = None  # None until a first parent has sent it, or the root knows its own
     parent: Parent | None = None
     ancestors: Ancestors = ()  # those of a lost parent stay, to search from
     to_parent_ms: float = 0.0  # by coordinates
@@ -105,7 +105,7 @@ class Feed:
         return len(self.ancestors)
 
     def is_child_of(self, node: Address) -> bool:
-        """Whether this node is the parent."""
+        """Whether the given node is the parent, in whichever session."""
         return self.parent is not None and self.parent.node == node
 
     def rank(self, node: Address, position: Position) -> Rank:

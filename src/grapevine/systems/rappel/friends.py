@@ -23,7 +23,7 @@ class Known:
 
     @classmethod
     def of(cls, profile: Profile) -> Known:
-        """From the message that brought it."""
+        """The profile in a message that came."""
         return cls(profile.version, bloom.from_bytes(profile.bloom), profile.position)
 
 

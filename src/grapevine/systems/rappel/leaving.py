@@ -13,7 +13,7 @@ from grapevine.systems.rappel.node import Node
 
 
 class Leaving:
-    """Leaves of one node."""
+    """How one node leaves feeds, one by one or all of them."""
 
     def __init__(self, node: Node) -> None:
         self._node = node

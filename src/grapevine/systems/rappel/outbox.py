@@ -14,7 +14,7 @@ class Outbox:
         self.effects: list[Effect] = []
 
     def send(self, to: Address, message: Message) -> None:
-        """Have a message sent."""
+        """Have a message sent to a node."""
         self.effects.append(Send(to, message))
 
     def timer(self, timer: Hashable, after_s: float) -> None:
@@ -22,7 +22,7 @@ class Outbox:
         self.effects.append(SetTimer(timer, after_s))
 
     def add(self, effect: Effect) -> None:
-        """Have anything else done."""
+        """Have any other effect carried out."""
         self.effects.append(effect)
 
     def take(self) -> list[Effect]:

@@ -56,7 +56,7 @@ _POSITIONS: dict[type, str] = {  # coordinates in messages, to be checked before
 
 
 class RappelPeer(Peer):
-    """One session of a node."""
+    """One session of a node; `Setup` says who it is. What remains of it for the next one is in `memory()`."""
 
     def __init__(self, setup: Setup, config: RappelConfig) -> None:
         self.node = node = Node(setup, config)
@@ -229,7 +229,7 @@ class RappelPeer(Peer):
 
     @property
     def me(self) -> Address:
-        """The node's address."""
+        """The address by which others know the node."""
         return self.node.me
 
     @property

@@ -28,7 +28,7 @@ class Pings:
         self._unanswered: dict[Address, Ping] = {}
 
     def on_ping_timer(self, now: float) -> None:
-        """Ping everybody, once each."""
+        """Ping all friends and parents, once each, whatever their roles; answers are due within the time-out."""
         node = self._node
         friends = tuple(self._friendship.friends)
         parents: dict[Address, list[int]] = {}

@@ -1,6 +1,6 @@
 """Where a node is (§6.1.4): coordinates from the distances to landmark servers, fixed for the session.
 
-Landmarks place themselves by Vivaldi among each other, then stay: coordinates of all sessions are in one frame. Of
+Landmarks find their own by Vivaldi among each other, then stay: coordinates of all sessions are in one frame. Of
 several measurements to a landmark the lower quartile counts (the filter of Ledlie et al., which the paper names).
 """
 

@@ -48,5 +48,5 @@ class Submissions:
         node.out.send(sender, Submitted(message.feed, message.submission))
 
     def on_submitted(self, message: Submitted) -> None:
-        """The master has it."""
+        """The master publisher has published it: no more repeats."""
         self._waiting.pop((message.feed, message.submission), None)

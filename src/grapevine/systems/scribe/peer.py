@@ -38,7 +38,7 @@ class Join(msgspec.Struct, frozen=True):
 
 
 class Tick(msgspec.Struct, frozen=True):
-    """A timer: heartbeats are due."""
+    """A timer: the next heartbeats to children are due."""
 
 
 class Watch(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class ScribePeer(Peer):
-    """One session of a node."""
+    """One session of a node. It shares the overlay with all others of the simulation."""
 
     def __init__(self, me: Address, config: ScribeConfig, world: World, overlay: Overlay) -> None:
         self.me, self.config = me, config
@@ -290,6 +290,6 @@ class ScribePeer(Peer):
         return effects
 
     def _avoided(self, now: float) -> Collection[Address]:
-        """The suspects at this time."""
+        """Suspects that routes still have to avoid; the others are forgotten."""
         self._suspects = {suspect: until for suspect, until in self._suspects.items() if until > now}
         return frozenset(self._suspects)

@@ -1,4 +1,4 @@
-"""Vitis live: anybody publishes in any topic, and nobody can choose its place on the ring."""
+"""Vitis live: anybody publishes in any topic, and nobody can choose its ring id."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grapevine.systems.vitis.peer.peer import Memory, Setup, VitisPeer
 
 
 class LiveVitis(LiveSystem):
-    """Vitis: anybody publishes in any topic. A node's place on the ring is its address, a hash of its key."""
+    """Vitis: anybody publishes in any topic. A node's ring id is its address, a hash of its key."""
 
     config_type = VitisPeerConfig
     live_values: ClassVar[dict[str, Any]] = {"sample_rounds": 5}  # ours: a sample needs a connection to a stranger

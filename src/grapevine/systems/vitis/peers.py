@@ -1,7 +1,7 @@
 """Vitis (Rahimian et al., IPDPS 2011) message by message: the rules of `systems/vitis`, driven by sans-IO peers.
 
 Differs from the rounds: every node has rounds of its own, a tenth longer or shorter; relay paths are soft
-state that gateways renew every few turns; all topics weigh the same in the utility, since a peer knows no rates.
+state that gateways renew every few rounds; all topics weigh the same in the utility, since a peer knows no rates.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from grapevine.systems.contracts.peer import Address, PeerSystem, World
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
 from grapevine.systems.vitis.peer.peer import Setup, VitisPeer
 
-_CONTACTS = 5  # that a newcomer is told of
+_CONTACTS = 5  # nodes that a newcomer knows
 
 
 class VitisPeers(PeerSystem[VitisPeer]):

@@ -60,18 +60,18 @@ def test_any_history_and_any_version_of_the_asker_gives_the_right_set(
         history[own.version] = own.array()
     version = data.draw(st.sampled_from([0, *history]))
     pending = pending_of(version, history.get(version))
-    told = own.profile_for(ME, version)
-    update = last(pending, data.draw(st.permutations(told)))
+    sent = own.profile_for(ME, version)
+    update = last(pending, data.draw(st.permutations(sent)))
     assert update is not None and update.version == own.version
     assert update.topics.tolist() == sorted(own.topics)
     if update.added is not None:
         missed = [topic for _, topic in changes][max(version - 7, 0) :] if version else []
         assert set(update.added.tolist()) <= own.topics
-        assert len(told) == 1 and (missed or not len(update.added))
+        assert len(sent) == 1 and (missed or not len(update.added))
 
 
 def test_a_topic_that_went_and_came_back_is_told_as_new() -> None:
-    """Who follows has dropped what it was told for it."""
+    """Who follows has dropped what it was sent for it."""
     own = Interests([1, 2, 3], 1, 10)
     own.remove(2)
     own.add(2)
@@ -110,12 +110,12 @@ def test_parts_that_do_not_fit_together_make_no_profile(
 
 
 def test_a_profile_comes_only_from_whom_it_was_asked() -> None:
-    (told,) = whole_profile(ME, 3, array_of([1]))
+    (sent,) = whole_profile(ME, 3, array_of([1]))
     pending = pending_of()
-    assert pending.take(ASKER, told) is None
-    assert PendingProfiles(KnownProfiles(9), 9).take(ME, told) is None
-    assert pending.take(ME, told) is not None
-    assert pending.take(ME, told) is None, "it was answered"
+    assert pending.take(ASKER, sent) is None
+    assert PendingProfiles(KnownProfiles(9), 9).take(ME, sent) is None
+    assert pending.take(ME, sent) is not None
+    assert pending.take(ME, sent) is None, "it was answered"
 
 
 def test_what_exceeds_the_bounds_is_ignored_and_late_parts_are_dropped() -> None:
@@ -170,9 +170,9 @@ def test_subscriptions_are_bounded_in_one_clear_line() -> None:
 
 def test_what_others_told_of_a_neighbour_is_confirmed_or_replaced_by_its_own_word() -> None:
     own = Interests([1, 2, 3], 4, 10)
-    for told, is_right in (([1, 2, 3], True), ([1, 2, 9], False)):
+    for said, is_right in (([1, 2, 3], True), ([1, 2, 9], False)):
         pending = pending_of()
-        pending._known.put(ME, 4, array_of(told), first_hand=False)
+        pending._known.put(ME, 4, array_of(said), first_hand=False)
         assert not pending._known.has(ME, 4)
         (answer,) = own.profile_for(ME, 4)
         assert not answer.added, "no topics travel"

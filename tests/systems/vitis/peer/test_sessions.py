@@ -68,7 +68,7 @@ class Net:
         self.engine.run(self.engine.now + rounds * ROUND)
 
     def publish(self, at: int, topic: int, *, rounds: float = 5) -> set[int]:
-        """Who got it, as places in `nodes`."""
+        """Who got it, as indices of `nodes`."""
         peer, now = self[at], self.engine.now
         self.engine.do(peer.me, peer.publish(now, topic, b"news"))
         sequence = peer._sequences[topic]

@@ -186,7 +186,7 @@ class _Arrays:
         return made
 
     def offer(self, pool: Candidates, nodes: Iterable[Address]) -> None:
-        """Add these to the buffer."""
+        """Add these nodes to a buffer of candidates."""
         rows = self._of(nodes)
         offer_all(pool, rows, np.zeros(len(rows), np.int32), 0, _OWN)
 
@@ -195,5 +195,5 @@ class _Arrays:
 
 
 def by_freshness(heard: Mapping[Address, float], most: int) -> list[Address]:
-    """The most recently heard of first."""
+    """At most so many of these nodes, the most recently heard of first; ties go to the smaller address."""
     return sorted(heard, key=lambda node: (-heard[node], node))[:most]

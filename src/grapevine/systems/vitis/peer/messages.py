@@ -34,7 +34,7 @@ PROPOSAL = np.dtype(  # whom a member proposes as the gateway of a topic, and fr
 
 
 def pack(topics: Topics) -> bytes:
-    """Topics as they travel."""
+    """Ascending topics as they travel; the inverse of `unpack`."""
     return topics.astype(TOPIC, copy=False).tobytes()
 
 

@@ -91,7 +91,7 @@ class Proposal(NamedTuple):
 
 
 class VitisPeer(Peer):
-    """One session of a node."""
+    """One session of a node; `Setup` says who it is. What remains of it for the next one is in `memory()`."""
 
     def __init__(self, setup: Setup, config: VitisPeerConfig) -> None:
         memory, random = setup.memory, setup.random

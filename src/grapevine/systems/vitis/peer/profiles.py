@@ -27,7 +27,7 @@ class KnownProfile(NamedTuple):
 
     version: int
     topics: Topics  # ascending
-    first_hand: bool  # the node itself told, or confirmed it
+    first_hand: bool  # from the node itself, or confirmed by it
 
 
 class KnownProfiles:
@@ -52,7 +52,7 @@ class KnownProfiles:
         return known.version if known else 0
 
     def has(self, node: Address, version: int) -> bool:
-        """Whether this version is known, from the node itself: others may have told anything."""
+        """Whether this version is known, from the node itself: others may have said anything."""
         known = self._known.get(node)
         return known is not None and known.version == version and known.first_hand
 
@@ -140,7 +140,7 @@ class _Question:
 
 
 class NewProfile(NamedTuple):
-    """A profile that is complete."""
+    """A profile all of whose parts have come and fit together."""
 
     node: Address
     version: int

@@ -131,7 +131,7 @@ class Part(NamedTuple):
 
 
 class _Progress:
-    """How far one neighbour has been told."""
+    """How much of the proposals one neighbour has been sent."""
 
     __slots__ = ("complete_from", "repeat_all", "repeat_topics", "serial", "stamp", "version")
 
