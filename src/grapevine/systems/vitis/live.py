@@ -11,7 +11,8 @@ from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import Address, Send, messages_in
 from grapevine.systems.vitis.peer import messages
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
-from grapevine.systems.vitis.peer.peer import Memory, Setup, VitisPeer
+from grapevine.systems.vitis.peer.peer import VitisPeer
+from grapevine.systems.vitis.peer.setup import Memory, Setup
 
 
 class LiveVitis(LiveSystem):

@@ -12,7 +12,8 @@ from random import Random
 from grapevine.model.ids import ring_id
 from grapevine.systems.contracts.peer import Address, PeerSystem, World
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
-from grapevine.systems.vitis.peer.peer import Setup, VitisPeer
+from grapevine.systems.vitis.peer.peer import VitisPeer
+from grapevine.systems.vitis.peer.setup import Setup
 
 _CONTACTS = 5  # nodes that a newcomer knows
 

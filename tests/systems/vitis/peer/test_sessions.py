@@ -15,7 +15,8 @@ from grapevine.systems.contracts.peer import Address, Deliver, LinkDown, Send, m
 from grapevine.systems.vitis.peer import asking, messages
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
 from grapevine.systems.vitis.peer.messages import Descriptor, Exchange, Heartbeat, Relay, Sample
-from grapevine.systems.vitis.peer.peer import Memory, Setup, VitisPeer
+from grapevine.systems.vitis.peer.peer import VitisPeer
+from grapevine.systems.vitis.peer.setup import Memory, Setup
 
 ROUND = 1.0
 

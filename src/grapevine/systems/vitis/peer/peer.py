@@ -7,9 +7,7 @@ relay paths of topics whose gateway it is, and asks for profiles that it lacks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
-from random import Random
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,35 +49,11 @@ from grapevine.systems.vitis.peer.messages import (
 from grapevine.systems.vitis.peer.overlay import Overlay
 from grapevine.systems.vitis.peer.profiles import KnownProfiles
 from grapevine.systems.vitis.peer.relays import Relays
+from grapevine.systems.vitis.peer.setup import Memory, Setup
 from grapevine.systems.vitis.peer.window import Windows
 
 _CONTACTS = 20  # that are remembered
 _MOST_CARRIERS = 10_000  # topics whose carriers are remembered
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What a node keeps between two sessions."""
-
-    version: int  # of its topics: the next session's is higher, so that nobody takes the one for the other
-    topics: tuple[int, ...]
-    contacts: tuple[Address, ...] = ()  # to begin with; those of the setup serve if there are none
-    sequences: dict[int, int] = field(default_factory=dict)  # by topic: the number of the last event that it published
-    seen: Windows = field(default_factory=Windows)  # events that it has had
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
-    """Who a node is and what it knows when a session begins."""
-
-    me: Address
-    ring_id: int
-    topics: Iterable[int]  # that it subscribes to; the memory's count before these
-    topic_id: Callable[[int], int]  # a topic's ring id, also of topics that strangers make up
-    contacts: Iterable[Address]
-    random: Random
-    memory: Memory | None = None  # of the last session; None: this is the first
-    ring_id_of: Callable[[Address], int] | None = None  # where it follows from the address, nobody can choose it
 
 
 class Proposal(NamedTuple):
