@@ -13,11 +13,16 @@ import numpy as np
 
 from grapevine import Workload
 from grapevine.sim.events import Events, Observer
-from grapevine.systems.contracts.peer import Address, Deliver, Effects, World
+from grapevine.systems.contracts.peer import Address, Deliver, Effects, Message, Send, World
+from grapevine.systems.rappel.children import Children
 from grapevine.systems.rappel.config import RappelPeersConfig
 from grapevine.systems.rappel.feed import Feed, Rank
+from grapevine.systems.rappel.leaving import Leaving
+from grapevine.systems.rappel.messages import Adopt, Join
+from grapevine.systems.rappel.node import Memory, Node, Setup, Signatures
 from grapevine.systems.rappel.peer import RappelPeer
 from grapevine.systems.rappel.peers import Rappel
+from grapevine.systems.rappel.updates import Updates
 
 Points = list[tuple[float, float]]  # in the plane, ms
 SETTLED_S = 65.0  # landmarks rest from here on
@@ -32,6 +37,40 @@ def scattered(count: int, seed: int, side_ms: float = 100.0) -> Points:
 def workload_of(interests: Sequence[Iterable[int]], topic_count: int) -> Workload:
     pairs = np.array([(node, topic) for node, mine in enumerate(interests) for topic in sorted(mine)]).reshape(-1, 2)
     return Workload.from_pairs(*pairs.T, node_count=len(interests), topic_count=topic_count)
+
+
+class Publisher:
+    """The publisher of feed 0, without a network: at the origin of a line, others are at `x`."""
+
+    def __init__(self, signatures: Signatures | None = None, **parameters: Any) -> None:
+        setup = Setup(
+            me=0,
+            subscriptions=[],
+            published=[0],
+            publisher_of=lambda topic: 0,
+            landmarks=[],
+            random=Random(1),
+            memory=Memory(position=(0.0,)),
+        )
+        self.node = Node(setup, RappelPeersConfig(**parameters))
+        self.out, self.feed = self.node.out, self.node.feeds[0]
+        self.leaving, self.updates = Leaving(self.node), Updates(self.node, signatures)
+        self.children = Children(self.node, self.leaving)
+
+    def join(self, node: Address, x: float, now: float = 0.0, failed: Address | None = None) -> None:
+        self.children.on_join(now, node, Join(0, (x,), 1, 0, failed=failed))
+
+    def adopt(self, leaving: Address, child: Address, x: float) -> None:
+        self.children.on_adopt(0.0, leaving, Adopt(0, child, (x,), 1))
+
+    def guests(self) -> dict[Address, Address | None]:
+        """The children, and whose guests they are."""
+        return {node: child.guest_of for node, child in self.feed.children.items()}
+
+    def sent(self, to: Address, kind: type[Message]) -> list[Any]:
+        """Messages of a kind that it sent to a node."""
+        sent = [effect for effect in self.out.effects if isinstance(effect, Send)]
+        return [effect.message for effect in sent if effect.to == to and isinstance(effect.message, kind)]
 
 
 class RappelWorld:
@@ -67,8 +106,8 @@ class RappelWorld:
         self.sessions: dict[Address, RappelPeer] = {}  # the last one of every node
         self.asked_for = {(node, topic) for node, mine in enumerate(interests) for topic in mine}
         self.left: dict[tuple[Address, int], tuple[float, int]] = {}  # when and in which session a feed was left
-        for number in range(self.config.landmarks):
-            self.engine.start(len(interests) + number, self.system.server(number))
+        for index in range(self.config.landmarks):
+            self.engine.start(len(interests) + index, self.system.server(index))
         self.engine.run(SETTLED_S)
 
     def usual_s(self, a: Address, b: Address) -> float:
@@ -94,7 +133,7 @@ class RappelWorld:
         return peer
 
     def feed(self, node: Address, topic: int = 0) -> Feed:
-        return self.peer(node).trees.feeds[topic]
+        return self.peer(node).feeds[topic]
 
     def is_there(self, node: Address) -> bool:
         return node in self.engine.peers
@@ -121,7 +160,7 @@ class RappelWorld:
     def join(self, node: Address, contact: Address, topic: int = 0) -> None:
         """The node asks this contact to be its parent, say because it has met it."""
         peer = self.peer(node)
-        peer.trees.join(peer.trees.feeds[topic], [contact])
+        peer.joining.join(peer.feeds[topic], [contact])
         self.engine.do(node, peer.on_timer(self.now, "left"))  # which says what there is to say
 
     # What it looks like
@@ -133,7 +172,7 @@ class RappelWorld:
     def tree(self, topic: int = 0) -> dict[Address, Address | None]:
         """Who is whose child in a feed, of those that are there."""
         there = {node: peer for node in self.nodes if isinstance(peer := self.engine.peers.get(node), RappelPeer)}
-        feeds = {node: peer.trees.feeds[topic] for node, peer in there.items() if topic in peer.subscriptions}
+        feeds = {node: peer.feeds[topic] for node, peer in there.items() if topic in peer.subscriptions}
         return {node: feed.parent.node if feed.parent else None for node, feed in feeds.items()}
 
     def subscribers(self, topic: int = 0) -> list[Address]:
@@ -142,7 +181,7 @@ class RappelWorld:
 
     def recent(self, topic: int = 0) -> list[int]:
         """The updates that everybody should have: the last few."""
-        last = self.sessions[self.publishers[topic]].trees.feeds[topic].last
+        last = self.sessions[self.publishers[topic]].feeds[topic].last
         return list(range(max(1, last - self.config.cache_size + 1), last + 1))
 
 
@@ -199,7 +238,7 @@ class CheckedEvents(Events):
         peer = self.peers.get(node)
         if isinstance(peer, RappelPeer):
             check_bounds(peer)
-            for topic, feed in peer.trees.feeds.items():
+            for topic, feed in peer.feeds.items():
                 check_edge(self, peer, topic, feed)
 
 
@@ -209,7 +248,7 @@ def check_invariants(engine: Events) -> None:
     for node, peer in engine.peers.items():
         if isinstance(peer, RappelPeer):
             check_bounds(peer)
-            for topic, feed in peer.trees.feeds.items():
+            for topic, feed in peer.feeds.items():
                 if check_edge(engine, peer, topic, feed) and feed.parent is not None:
                     trees[topic].add_edge(node, feed.parent.node)
     for topic, tree in trees.items():
@@ -242,7 +281,7 @@ def check_bounds(peer: RappelPeer) -> None:
     assert len(friendship.fans) <= 2 * config.friends
     assert len(friendship.candidates) <= 3 * config.friends**2 + 2 * config.friends
     assert not {peer.me, *friendship.friends} & set(friendship.candidates)
-    for topic, feed in peer.trees.feeds.items():
+    for topic, feed in peer.feeds.items():
         guests = [child for child in feed.children.values() if child.guest_of is not None]
         assert all(child.guest_of in feed.children for child in guests), f"{peer.me}: guests of nobody in feed {topic}"
         assert len(feed.children) - len(guests) <= config.children, f"{peer.me}: too many children in feed {topic}"

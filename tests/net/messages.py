@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType, NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+import msgspec
 from hypothesis import strategies as st
 
 from grapevine.systems.contracts.peer import messages_in
@@ -27,6 +28,8 @@ def of_type(hint: Any) -> st.SearchStrategy[Any]:
     """Any value of a field's type."""
     if hint in PLAIN:
         return PLAIN[hint]
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return _any_of(hint)
     parts = get_args(hint)
     if get_origin(hint) in (Union, UnionType):
         return st.one_of([of_type(part) for part in parts])

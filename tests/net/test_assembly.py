@@ -32,15 +32,19 @@ async def assembled(network: MemoryNetwork, folder: Path, *, diary: bool = False
         yield Assembly(opened, system, NodeConfig(), network="n", transport=network.transport, diary=written)
 
 
+def is_running(parts: Assembly) -> bool:
+    return parts.host.is_running
+
+
 def test_parts_that_were_started_are_stopped_and_closing_twice_is_closing_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         network = MemoryNetwork()
         async with assembled(network, tmp_path) as parts:
             await parts.start(AT, None, [])
-            assert parts.host.is_running and parts.endpoint in network.listeners and len(parts.tasks) == 3
+            assert is_running(parts) and parts.endpoint in network.listeners and len(parts.tasks) == 3
             await parts.close()
             await parts.close()
-            assert not parts.host.is_running and not network.listeners and all(task.done() for task in parts.tasks)
+            assert not is_running(parts) and not network.listeners and all(task.done() for task in parts.tasks)
 
     during(scenario())
 

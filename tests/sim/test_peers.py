@@ -109,7 +109,7 @@ def test_who_comes_back_remembers_its_last_session(system: str) -> None:
     for first, second in sessions.values():
         if isinstance(first, RappelPeer) and isinstance(second, RappelPeer):
             assert (first.session, second.session) == (1, 2)
-            assert second._memory.friends == tuple(first.friendship.friends)  # stale by then (§5.3)
+            assert second.node.before.friends == tuple(first.friendship.friends)  # stale by then (§5.3)
         else:
             assert isinstance(first, ScribePeer) and isinstance(second, ScribePeer)
             assert second._windows is first._windows

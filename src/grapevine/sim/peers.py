@@ -72,8 +72,8 @@ class PeerRun:
         self.joined = self.left = 0
         self.counted_from = 0.0
         self._said: Counter[type] = Counter()
-        for number in range(servers):
-            self.engine.start(workload.node_count + number, self.system.server(number))
+        for index in range(servers):
+            self.engine.start(workload.node_count + index, self.system.server(index))
         self._plan(schedule or everyone(workload.node_count))
 
     def _observers(self) -> frozenset[Address]:

@@ -121,10 +121,10 @@ def test_a_node_without_a_parent_sends_newcomers_to_the_publisher() -> None:
 def test_an_ancestor_is_chosen_the_less_often_the_farther_it_is(fan_out: int, height: int) -> None:
     """§4.3: β^-(h_j - h_a) over the sum of all of them, parents aside."""
     feed, random, draws = feed_of({}), Random(f"{fan_out} {height}"), 4_000
-    feed.chain = tuple(range(100, 100 + height))
+    feed.ancestors = tuple(range(100, 100 + height))
     chosen = [feed.ancestor_for_rejoin(fan_out, random) for _ in range(draws)]
     weights = [fan_out**-steps for steps in range(2, height + 1)]
-    counts = [chosen.count(ancestor) for ancestor in feed.chain[1:]]
+    counts = [chosen.count(ancestor) for ancestor in feed.ancestors[1:]]
     assert sum(counts) == draws
     assert chisquare(counts, [draws * weight / sum(weights) for weight in weights]).pvalue > 1e-4 or height == 2
 
@@ -132,7 +132,7 @@ def test_an_ancestor_is_chosen_the_less_often_the_farther_it_is(fan_out: int, he
 @pytest.mark.parametrize("chain", [(), (PUBLISHER,)])
 def test_a_child_of_the_publisher_has_nobody_to_rejoin_at(chain: tuple[Address, ...]) -> None:
     feed = feed_of({})
-    feed.chain = chain
+    feed.ancestors = chain
     assert feed.ancestor_for_rejoin(5, Random(1)) is None
 
 

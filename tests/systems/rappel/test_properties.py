@@ -101,7 +101,7 @@ def calm_down(world: RappelWorld) -> None:
 def happen(world: RappelWorld, step: Step) -> None:
     """The step, if it is possible."""
     node, topic = step.node, step.topic
-    stays = world.is_there(node) and not world.peer(node).leaving
+    stays = world.is_there(node) and not world.peer(node).is_leaving
     away = [other for other in world.nodes if not world.is_there(other)]
     match step.what:
         case "start" if away:

@@ -11,7 +11,7 @@ import pytest
 from grapevine.sim.events import Events
 from grapevine.systems.contracts.peer import World
 from grapevine.systems.rappel.config import RappelPeersConfig
-from grapevine.systems.rappel.messages import HereIAm, Join, Update, WhereAreYou
+from grapevine.systems.rappel.messages import HereIAm, Join, JoinOk, Update, WhereAreYou
 from grapevine.systems.rappel.peer import RappelPeer
 from grapevine.systems.rappel.peers import Rappel
 from grapevine.systems.rappel.position import Landmark
@@ -44,7 +44,20 @@ def test_who_is_nowhere_is_nobodys_child(position: Any) -> None:
     engine = network()
     engine.run(100)
     assert peer(engine, 0).on_message(100, 9, Join(0, position, 1, 0)) == []
-    assert set(peer(engine, 0).trees.feeds[0].children) == {1}
+    assert set(peer(engine, 0).feeds[0].children) == {1}
+
+
+@pytest.mark.parametrize("position", NOWHERE)
+def test_who_is_nowhere_is_nobodys_parent(position: Any) -> None:
+    """Whenever it answers, also while the node waits for this very answer."""
+    engine = network()
+    for step in range(1, 3_000):
+        engine.run(65 + step / 100)
+        node = peer(engine, 1)
+        if node.feeds and node.feeds[0].parent is None:
+            engine.do(1, node.on_message(engine.now, 0, JoinOk(0, 1, (), (0.0, 0.0, 0.0), 0, 1, None, position)))
+            assert node.feeds[0].parent is None
+    assert peer(engine, 1).feeds[0].parent is not None
 
 
 @pytest.mark.parametrize(("sender", "position"), [(9, (5.0, 5.0, 5.0)), *((3, position) for position in NOWHERE)])
@@ -77,5 +90,5 @@ def test_updates_that_the_publisher_did_not_sign_are_counted_and_go_no_further(s
     engine = network()
     engine.run(100)
     assert peer(engine, 1).on_message(100, 0, Update(0, sequence, b"news", bytes(64))) == []
-    assert peer(engine, 1).trees.refused == 1
-    assert not peer(engine, 1).trees.feeds[0].cache
+    assert peer(engine, 1).updates.refused == 1
+    assert not peer(engine, 1).feeds[0].cache

@@ -24,7 +24,8 @@ from grapevine.systems.rappel.messages import (
     Pull,
     Update,
 )
-from grapevine.systems.rappel.peer import Memory, RappelPeer
+from grapevine.systems.rappel.node import Memory, Setup
+from grapevine.systems.rappel.peer import RappelPeer
 from tests.golden import Story, assert_golden
 
 TREE = {Join, JoinOk, JoinForward, JoinDeny, ChangeParent, Adopt, LeaveTree, Pull, Update}
@@ -52,9 +53,8 @@ class Feed:
 
 def peer(node: Address) -> RappelPeer:
     """A node that knows its place."""
-    return RappelPeer(
-        node,
-        RappelConfig(children=2, dimensions=2),
+    setup = Setup(
+        me=node,
         subscriptions=[0] if node else [],
         published=[] if node else [0],
         publisher_of=lambda topic: 0,
@@ -62,6 +62,7 @@ def peer(node: Address) -> RappelPeer:
         random=Random(node),
         memory=Memory(position=POINTS[node]),
     )
+    return RappelPeer(setup, RappelConfig(children=2, dimensions=2))
 
 
 def test_nodes_join_and_leave_a_feed_as_written_down() -> None:

@@ -2,133 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any
 
-import networkx as nx
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grapevine.model.errors import UsageError
-from grapevine.model.workload import Workload
-from grapevine.sim.events import Events
-from grapevine.systems.contracts.peer import Deliver, Effects, LinkDown, LinkUp, Send, World
-from grapevine.systems.scribe.config import ScribeConfig
+from grapevine.systems.contracts.peer import Effects, LinkDown, LinkUp, Send
 from grapevine.systems.scribe.messages import Ack, Event, Heartbeat, Leave, Subscribe
-from grapevine.systems.scribe.peer import ScribePeer
-from grapevine.systems.scribe.peers import Scribe
-from grapevine.systems.scribe.tree import Window
-
-
-class Network:
-    """Nodes with Scribe, their network, and what they received."""
-
-    def __init__(
-        self,
-        subscribers: Mapping[int, Sequence[int]],
-        *,
-        nodes: int = 60,
-        publishers: Sequence[int] = (0,),
-        seed: int = 1,
-        config: Mapping[str, Any] | None = None,
-        start: bool = True,
-        loss: float = 0.0,
-        duplication: float = 0.0,
-    ) -> None:
-        pairs = [(node, topic) for topic, members in subscribers.items() for node in members]
-        workload = Workload.from_pairs(
-            [node for node, _ in pairs],
-            [topic for _, topic in pairs],
-            node_count=nodes,
-            topic_count=len(publishers),
-            publishers=publishers,
-        )
-        delays = np.random.default_rng(seed).uniform(0.01, 0.2, (nodes, nodes))
-        self.system = Scribe(
-            ScribeConfig(**(config or {})), World(workload, publishers, lambda a, b: float(delays[a, b]), seed)
-        )
-        self.engine = Events(
-            lambda _, a, b: float(delays[a, b]), seed=seed, loss=loss, duplication=duplication, observer=self
-        )
-        self.publishers = publishers
-        self.last: dict[int, ScribePeer] = {}
-        self.deliveries: Counter[tuple[int, int, int]] = Counter()  # (node, topic, sequence)
-        self.receipts: Counter[tuple[int, int, int]] = Counter()
-        if start:
-            for node in range(nodes):
-                self.start(node)
-            self.run(5)
-
-    def start(self, node: int) -> None:
-        self.last[node] = self.system.peer(node, self.last.get(node))
-        self.engine.start(node, self.last[node])
-
-    def run(self, seconds: float) -> None:
-        self.engine.run(self.engine.now + seconds)
-
-    def publish(self, topic: int = 0) -> None:
-        publisher = self.publishers[topic]
-        self.engine.do(publisher, self.engine.peers[publisher].publish(self.engine.now, topic, b"news"))
-
-    def subscribe(self, node: int, topic: int = 0) -> None:
-        self.engine.do(node, self.engine.peers[node].subscribe(self.engine.now, topic))
-
-    def unsubscribe(self, node: int, topic: int = 0) -> None:
-        self.engine.do(node, self.engine.peers[node].unsubscribe(self.engine.now, topic))
-
-    def sent(self, *_: Any) -> None: ...
-
-    def received(self, now: float, node: int, sender: int, message: Event) -> None:
-        self.receipts[node, message.topic, message.sequence] += 1
-
-    def delivered(self, now: float, node: int, event: Deliver) -> None:
-        self.deliveries[node, event.topic, event.sequence] += 1
-
-    def who_got(self, sequence: int, topic: int = 0) -> set[int]:
-        assert max(self.deliveries.values(), default=1) == 1, "an event was delivered twice"
-        return {node for node, *event in self.deliveries if event == [topic, sequence]}
-
-    def tree(self, topic: int = 0) -> nx.DiGraph[int]:
-        """Edges from parents to children, as the children see it."""
-        graph: nx.DiGraph[int] = nx.DiGraph()
-        for node, peer in self.engine.peers.items():
-            assert isinstance(peer, ScribePeer)
-            if topic in peer.trees:
-                graph.add_node(node)
-                if (parent := self.parent(node, topic)) is not None:
-                    graph.add_edge(parent, node)
-        return graph
-
-    def parent(self, node: int, topic: int = 0) -> int | None:
-        """From whom the node gets the topic's events."""
-        return {place.topic: place.parent for place in self.system.places(self.last[node])}[topic]
-
-    def agrees(self, topic: int = 0) -> bool:
-        """Whether parents and children name each other."""
-        peers = {node: peer for node, peer in self.engine.peers.items() if isinstance(peer, ScribePeer)}
-        down = {(n, child) for n, peer in peers.items() if topic in peer.trees for child in peer.trees[topic].children}
-        return down == set(self.tree(topic).edges)
-
-    def inner(self, topic: int = 0) -> list[int]:
-        """Nodes with a parent and children, those with most below them first."""
-        tree = self.tree(topic)
-        found = [node for node in tree if tree.in_degree(node) and tree.out_degree(node)]
-        return sorted(found, key=lambda node: -len(nx.descendants(tree, node)))
-
-
-def assert_tree(network: Network, members: Sequence[int], topic: int = 0) -> None:
-    tree = network.tree(topic)
-    assert nx.is_arborescence(tree)
-    assert tree.in_degree(network.publishers[topic]) == 0
-    assert set(members) <= set(tree)
-    assert network.agrees(topic)
-
-
-SOME = range(5, 35)
+from tests.scribe_world import SOME, Network, assert_tree
 
 
 @pytest.mark.parametrize("nodes", [40, 300])
@@ -243,128 +126,6 @@ def test_others_than_the_publisher_cannot_publish() -> None:
         network.engine.peers[7].publish(0.0, 0, b"")
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("crash", [True, False], ids=["crash", "leave"])
-def test_the_tree_heals_when_inner_nodes_go(seed: int, crash: bool) -> None:
-    """Scribe §III-D: a child that hears nothing from its parent subscribes again."""
-    network = Network({0: range(1, 80)}, nodes=200, seed=seed)
-    gone = network.inner()[:6]
-    for node in gone:
-        (network.engine.crash if crash else network.engine.leave)(node)
-    live = set(range(1, 80)) - set(gone)
-    network.publish()
-    network.run(80 if crash else 2)  # heartbeat and time-out to notice, another time-out for each hop that is gone too
-    assert network.who_got(1) < live
-    network.publish()
-    network.run(2)
-    assert network.who_got(2) == live
-    network.run(60)
-    assert_tree(network, sorted(live))
-
-
-def test_a_crash_is_noticed_after_a_heartbeat_and_a_time_out() -> None:
-    network = Network({0: range(1, 80)}, nodes=200)
-    node = network.inner()[0]
-    child = next(iter(network.tree().successors(node)))
-    network.run(60)
-    network.engine.crash(node)
-    asked = network.engine.counts[Subscribe]
-    network.run(14)
-    assert network.parent(child) == node
-    network.run(33)
-    assert network.parent(child) != node
-    assert network.engine.counts[Subscribe] > asked
-
-
-def test_dead_children_are_dropped() -> None:
-    network = Network({0: SOME})
-    for node in SOME:
-        network.engine.crash(node)
-    network.run(100)
-    assert not network.last[0].trees
-    assert not network.tree()
-
-
-def test_a_node_that_is_back_receives_again_and_never_twice() -> None:
-    network = Network({0: SOME})
-    network.publish()
-    network.run(5)
-    node = network.inner()[0]
-    network.engine.crash(node)
-    network.run(5)
-    network.start(node)  # before anybody has noticed
-    network.run(100)
-    network.publish()
-    network.run(2)
-    assert network.who_got(2) == set(SOME)
-    assert_tree(network, SOME)
-
-
-def test_the_publisher_comes_back_to_its_tree_and_numbers_its_events_on() -> None:
-    network = Network({0: SOME})
-    network.publish()
-    network.run(2)
-    network.engine.crash(0)
-    network.run(200)
-    assert nx.is_forest(network.tree())
-    network.start(0)
-    network.run(100)
-    network.publish()
-    network.run(2)
-    assert network.who_got(2) == set(SOME)
-    assert_tree(network, SOME)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_trees_follow_nodes_that_come_and_go(seed: int) -> None:
-    """Half of the nodes come one by one, others go; once all is quiet, trees are whole and lean again."""
-    network = Network({0: range(1, 60), 1: range(40, 100)}, nodes=150, publishers=(0, 149), seed=seed, start=False)
-    random = np.random.default_rng(seed)
-    for node in random.permutation(150).tolist():
-        if node not in network.engine.peers:
-            network.start(node)
-        network.run(float(random.exponential(2)))
-        if random.random() < 0.3:
-            victim = int(random.choice(list(network.engine.peers)))
-            (network.engine.crash if random.random() < 0.5 else network.engine.leave)(victim)
-    for publisher in (0, 149):
-        if publisher not in network.engine.peers:
-            network.start(publisher)
-    network.run(200)
-    network.publish(0)
-    network.publish(1)
-    network.run(3)
-    for topic, members in enumerate([range(1, 60), range(40, 100)]):
-        live = [node for node in members if node in network.engine.peers]
-        assert network.who_got(1, topic) == set(live)
-        assert_tree(network, live, topic)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_loss_and_duplication_cost_events_but_never_deliver_one_twice(seed: int) -> None:
-    """Scribe is best effort (§III-D): what a link loses is lost below it."""
-    network = Network({0: SOME}, nodes=100, seed=seed, loss=0.05, duplication=0.2)
-    network.run(100)
-    for _ in range(100):
-        network.publish()
-        network.run(10)
-    got = sum(len(network.who_got(sequence)) for sequence in range(1, 101))
-    assert got > 0.75 * 100 * len(SOME)
-    assert set(SOME) <= set(network.tree())
-
-
-def test_a_parted_network_is_whole_again_after_it_heals() -> None:
-    network = Network({0: SOME}, nodes=100)
-    network.engine.part([range(50), range(50, 100)])
-    network.run(200)
-    network.engine.heal()
-    network.run(100)
-    network.publish()
-    network.run(2)
-    assert network.who_got(1) == set(SOME)
-    assert_tree(network, SOME)
-
-
 def test_one_heartbeat_serves_all_trees_of_two_nodes_and_is_answered() -> None:
     network = Network({0: [1], 1: [1], 2: [0]}, nodes=2, publishers=(0, 0, 1))
     network.run(60)
@@ -410,28 +171,6 @@ def test_links_are_open_to_neighbours_and_closed_once_no_tree_needs_them() -> No
     assert not any(links.values())
 
 
-def test_a_child_that_its_parent_has_forgotten_subscribes_again_at_the_next_heartbeat() -> None:
-    network = Network({0: [1], 1: [1]}, nodes=2, publishers=(0, 0))
-    network.last[0].trees[0].children.clear()
-    network.run(30)
-    assert_tree(network, [1])
-    assert network.engine.counts[Subscribe] == 3
-
-
-def test_a_suspect_is_asked_again_where_nobody_else_leads_to_the_root() -> None:
-    """A time-out after the first question, not only when the suspicion ends."""
-    network = Network({0: [1]}, nodes=2, start=False)
-    network.engine.part([[0], [1]])
-    network.start(0)
-    network.start(1)
-    network.run(10)
-    network.engine.heal()
-    network.run(5)
-    assert not network.tree().edges
-    network.run(2)
-    assert_tree(network, [1])
-
-
 def test_a_run_depends_on_the_seed_alone() -> None:
     def counts() -> tuple[object, ...]:
         network = Network({0: SOME}, loss=0.1)
@@ -450,18 +189,3 @@ def test_messages_from_strangers_do_no_harm() -> None:
     assert peer.on_message(9.0, 3, Heartbeat((0,))) == [Send(3, Ack()), Send(3, Leave(0))]
     assert peer.on_message(9.0, 3, "garbage") == peer.on_timer(9.0, "garbage") == []
     assert not peer.trees
-
-
-@given(st.lists(st.integers(1, 200)), st.integers(1, 300))
-def test_a_window_tells_new_events_from_old(sequences: list[int], size: int) -> None:
-    window, seen = Window(size), list[int]()
-    for sequence in sequences:
-        latest = max(seen, default=0)
-        assert window.is_new(sequence) == (sequence not in seen and sequence > latest - size)
-        seen.append(sequence)
-
-
-@pytest.mark.parametrize("setting", [{"digit_bits": 3}, {"leaf_size": 5}, {"heartbeat_s": 0}])
-def test_settings_that_make_no_overlay_are_refused(setting: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=next(iter(setting))):
-        ScribeConfig(**setting)

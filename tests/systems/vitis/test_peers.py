@@ -12,6 +12,7 @@ from grapevine.synthetic import generate
 from grapevine.systems.vitis.peer.book import Book
 from grapevine.systems.vitis.peer.messages import Descriptor
 from grapevine.systems.vitis.peer.peer import VitisPeer
+from grapevine.systems.vitis.peers import VitisPeers
 from tests.peer_world import clock_of
 
 CONFIG = {"round_s": 8.0, "table_size": 10}
@@ -37,11 +38,11 @@ def peers_of(run: PeerRun) -> dict[int, VitisPeer]:
 def test_the_ring_is_exact(run: PeerRun) -> None:
     """§III-A1: the first two links are the true neighbours on the ring."""
     peers = peers_of(run)
-    place = {node: int(run.workload.node_ids[node]) for node in peers}
+    ring_id = {node: int(run.workload.node_ids[node]) for node in peers}
     for node, peer in peers.items():
         others = [other for other in peers if other != node]
-        assert peer.table[0] == min(others, key=lambda other: clockwise(place[node], place[other]))
-        assert peer.table[1] == min(others, key=lambda other: clockwise(place[other], place[node]))
+        assert peer.table[0] == min(others, key=lambda other: clockwise(ring_id[node], ring_id[other]))
+        assert peer.table[1] == min(others, key=lambda other: clockwise(ring_id[other], ring_id[node]))
 
 
 def test_members_of_a_cluster_agree_on_gateways_within_reach(run: PeerRun) -> None:
@@ -53,6 +54,16 @@ def test_members_of_a_cluster_agree_on_gateways_within_reach(run: PeerRun) -> No
             assert made.hops < peer.config.gateway_reach
             assert (made.parent == node) == (made.gateway == node) == (made.hops == 0)
             assert made.parent == node or made.parent in peer.neighbours(0.0)
+
+
+def test_carriers_are_all_with_whom_a_topics_events_are_exchanged(run: PeerRun) -> None:
+    """Of topics that a node only carries those are left out that lead nowhere any more."""
+    assert isinstance(run.system, VitisPeers)
+    now = run.engine.now
+    for peer in peers_of(run).values():
+        carriers = run.system.carriers(peer, now)
+        assert peer.topics <= set(carriers) <= set(peer.carried(now))
+        assert all(set(others) == set(peer.partners(now, topic)) for topic, others in carriers.items())
 
 
 def test_events_cost_what_they_cost_by_rounds(workload: Workload, run: PeerRun) -> None:
@@ -71,7 +82,7 @@ def test_a_node_settles_although_its_descriptor_is_never_sent_again() -> None:
     book.learn(100.0, [Descriptor(7, 9, 1, 2, 1.0, 2.0)])  # began at 97
     book.hear(7, 140.0)
     assert not book.has_settled(7, 106.0, 10.0) and book.has_settled(7, 107.0, 10.0)
-    (told,) = book.told(150.0, [7])
-    assert (told.up_s, told.age_s) == (43.0, 10.0)
+    (found,) = book.descriptors_of(150.0, [7])
+    assert (found.up_s, found.age_s) == (43.0, 10.0)
     book.forget(7)
-    assert book.told(150.0, [7]) == () and not book.heard
+    assert book.descriptors_of(150.0, [7]) == () and not book.heard

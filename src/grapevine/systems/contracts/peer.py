@@ -1,7 +1,15 @@
 """What a sans-IO peer is: it is told what happened and answers with effects. No clock, no socket, no thread inside.
 
-The same peer runs in virtual time (`sim/events`) and on sockets (`net`). Messages are msgspec structs: cheap to make a
-hundred million times in a simulation, and ready for the wire. Randomness comes from the generator that a peer is given.
+The same peer runs in virtual time (`sim/events`) and on sockets (`net/host`); whoever runs it is its host. Three rules:
+
+1. The host calls one method at a time, `start` first, and carries out the effects in their order before the next call.
+   `now` is in seconds of a clock that never goes back, and means nothing beyond the session.
+2. A peer is one session. What a node remembers of it is taken out of the peer and given to the next one.
+3. What comes from others may be anything: late, doubled, forged, of an earlier session. A peer ignores what does not
+   fit. If it raises all the same, a live host counts and logs that, and goes on; a simulation stops.
+
+Messages are msgspec structs: cheap to make a hundred million times in a simulation, and ready for the wire. Randomness
+comes from the generator that a peer is given, so that a simulation is a function of its seed.
 """
 
 from __future__ import annotations
@@ -22,49 +30,73 @@ from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Workload
 
-FROM_BEHIND = ("fan", "child", "reverse")  # roles of links that the other end chose
+FROM_BEHIND = ("fan", "child", "reverse")  # roles of links that the other end chose: it counts them as its own
 ADMIRERS = ("fan",)  # of these, roles in which it serves for nothing: no neighbours in tables
-Address = int  # a node's number in a simulation; a live host numbers the peers that it knows
+Address = int  # a node's number in a simulation; live, the first 64 bits of its id
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
-    """Send a message. Whether it arrives is not said: peers have time-outs."""
+    """Send a message to a node, neighbour or not.
+
+    Nobody says whether it arrives, so peers have time-outs. A simulation delivers it after the network's delay, unless
+    it is lost or the receiver's session ends before. A live host writes it to the connection to that node and dials one
+    if there is none; what cannot be delivered is dropped, and `on_unreachable` is called when nobody can be reached.
+    """
 
     to: Address
-    message: Any
+    message: Any  # a `Message` of the peer's system
 
 
 class SetTimer(msgspec.Struct, frozen=True, gc=False):
-    """Call `on_timer` once, after so many seconds. A timer cannot be stopped: who no longer needs it ignores it."""
+    """Call `on_timer` with `timer`, once, after so many seconds, if the session lasts that long.
+
+    A timer cannot be stopped: a peer that no longer needs it ignores it. Setting an equal one again adds another. Where
+    `on_timer` raises, a live host calls it again a second later, so that whatever the timer drives goes on.
+    """
 
     timer: Hashable
     after_s: float
 
 
 class Deliver(msgspec.Struct, frozen=True, gc=False):
-    """An event for the application: the first copy of it that came, and from whom."""
+    """An event for the application, which subscribes to its topic. A peer delivers each event once in a session.
+
+    A simulation measures by it. A live host does not use it: its store says what is new, since that also knows what
+    came in earlier sessions.
+    """
 
     topic: int
-    sequence: int
+    sequence: int  # the event's number at its publisher; a topic's publisher and this name an event
     payload: bytes
-    sender: Address
+    sender: Address  # the neighbour that the first copy came from
     pulled: bool = False  # asked for, because it had been missed
 
 
 class LinkUp(msgspec.Struct, frozen=True, gc=False):
-    """This peer is a neighbour from now on: keep a connection to it."""
+    """The peer has become a neighbour, in one role or more. Sent once per link, also when the other end chose it.
+
+    A live host keeps a connection to a neighbour open when it is idle or others need the room; it dials none for it:
+    the first message does. A simulation, which has no connections, ignores it.
+    """
 
     peer: Address
 
 
 class LinkDown(msgspec.Struct, frozen=True, gc=False):
-    """It is none any more."""
+    """The peer is no longer a neighbour in any role. Sent once per link, also when the other end broke it.
+
+    A live host may then close the connection once it was not used for `idle_s`; messages can still be sent. After
+    `on_unreachable` the host treats the link as gone without waiting for this.
+    """
 
     peer: Address
 
 
 class Finished(msgspec.Struct, frozen=True, gc=False):
-    """The peer has left in good order; nobody needs it any more."""
+    """The peer has left in good order, after `leave`; the host calls it no more.
+
+    A simulation ends the session there. A live host closes its connections; it does not wait for this for ever.
+    """
 
 
 Effect = Send | SetTimer | Deliver | LinkUp | LinkDown | Finished
@@ -72,17 +104,27 @@ Effects = Sequence[Effect]
 
 
 class Message(msgspec.Struct, frozen=True, gc=False, tag=True, array_like=True):
-    """What peers send each other. Those that carry an event have its `topic` and `sequence`."""
+    """A message between two peers; its sender is known from the connection and is not part of it.
+
+    The class's name and the order of its fields are what travels: renaming a class or moving a field changes the
+    protocol. A kind with `carries_event` has the fields `topic` and `sequence`, by which hosts count and check events.
+    """
 
     carries_event: ClassVar[bool] = False
 
     def named(self) -> Iterable[Address]:
-        """Other nodes that it names: a live host tells the receiver where to find them."""
+        """Nodes that the message names and that the receiver may want to talk to, each as often as it likes.
+
+        A live host sends along where to find those that the receiver has not heard of on this connection.
+        """
         return ()
 
 
 def messages_in(module: ModuleType, *, without: Collection[type[Message]] = ()) -> Any:
-    """The union of all messages that a module defines, but for some: what a decoder of them is made from."""
+    """The union of all messages that a module defines, `without` some: the type from which a decoder is made.
+
+    UsageError if the module defines none.
+    """
     kinds = [
         kind
         for kind in vars(module).values()
@@ -94,63 +136,68 @@ def messages_in(module: ModuleType, *, without: Collection[type[Message]] = ()) 
 
 
 class Peer(ABC):
-    """One session of a node, from its start to its end."""
+    """One session of a node, from its start to its end. Its host calls it; the answer is what the host has to do."""
 
-    excesses = 0  # messages that wanted more of it than it gives anybody: a live host counts them against their senders
+    excesses = 0
+    """Messages so far that wanted more of the peer than it gives anybody. The peer counts them and does not obey; a
+    live host compares the number before and after a message, and holds it against the sender."""
 
     @abstractmethod
     def start(self, now: float) -> Effects:
-        """The session begins."""
+        """The session begins. Called once, before everything else."""
 
     @abstractmethod
     def on_message(self, now: float, sender: Address, message: Any) -> Effects:
-        """A message came."""
+        """A message came from a node, which need not be known. Kinds that the peer has no use for are ignored."""
 
     @abstractmethod
     def on_timer(self, now: float, timer: Any) -> Effects:
-        """A timer fired."""
+        """A timer that the peer has set in this session is due: `timer` is that of `SetTimer`."""
 
     def publish(self, now: float, topic: int, payload: bytes, sequence: int | None = None) -> Effects:
-        """The application publishes an event. Servers have none, and ignore this and the next two.
+        """The application publishes an event in a topic, which it need not subscribe to.
 
-        A host that keeps events on disk numbers them itself; without a number, the peer counts.
+        A host that keeps events on disk numbers them itself, in ascending order; without a number the peer counts.
+        UsageError where this node may not publish the topic. Servers have no application: they ignore this, and
+        subscriptions.
         """
         return []
 
     def subscribe(self, now: float, topic: int) -> Effects:
-        """The application wants a topic's events from now on."""
+        """The application wants a topic's events from now on; nothing happens if it does already."""
         return []
 
     def unsubscribe(self, now: float, topic: int) -> Effects:
-        """The application no longer wants them."""
+        """The application no longer wants a topic's events; nothing happens if it did not."""
         return []
 
     def meet(self, now: float, node: Address) -> Effects:
-        """The host has found somebody of the network: to begin with, or after the network fell apart."""
+        """The host has found somebody of the network: to begin with, or later, in case the network fell apart."""
         return []
 
     def on_unreachable(self, now: float, node: Address) -> Effects:
-        """The connection to a node broke, or none could be made. In a simulation nobody says so: it is silent."""
+        """The connection to a node broke, or none could be made; live hosts only. In a simulation a node that is gone
+        is silent, so peers may not depend on this."""
         return []
 
     def carried(self, now: float) -> Collection[int]:
-        """Topics whose events this peer wants, or carries for others."""
+        """Topics whose events this peer wants, or carries for others. A live host keeps the events of all of them."""
         return ()
 
     def partners(self, now: float, topic: int) -> Collection[Address]:
-        """With whom it exchanges the topic's events: these can be asked for what was missed."""
+        """Neighbours with whom the peer exchanges the topic's events: these can be asked for what was missed."""
         return ()
 
     def has_path(self, now: float, topic: int) -> bool:
-        """Whether an event that it publishes now would go anywhere."""
+        """Whether an event that the peer published now would go anywhere. A live host waits with it until then."""
         return bool(self.partners(now, topic))
 
     def roles(self) -> dict[Address, list[str]]:
-        """Whom it keeps in touch with, and in which roles."""
+        """The neighbours, and each one's roles, once per role and topic; those of `FROM_BEHIND` were its own choice."""
         return {}
 
     def leave(self, now: float) -> Effects:
-        """Leave in good order; `Finished` says when that is done."""
+        """Leave the network in good order. `Finished`, now or later, says that it is done."""
         return [Finished()]
 
 
@@ -159,8 +206,8 @@ class World:
     """What the nodes of a simulated network have in common."""
 
     workload: Workload
-    publishers: Sequence[Address]  # of every topic
-    latency_s: Callable[[Address, Address], float]  # one way, between any two, usually
+    publishers: Sequence[Address]  # the publisher of every topic
+    latency_s: Callable[[Address, Address], float]  # one way between any two nodes, as it usually is
     seed: int
 
 
@@ -168,17 +215,20 @@ class Place(NamedTuple):
     """A peer's place in the tree of a topic."""
 
     topic: int
-    parent: Address | None
-    height: int | None  # steps to the root, where a peer knows
+    parent: Address | None  # None: the root, or somebody who looks for a parent
+    height: int | None  # steps to the root; None where a peer does not know
     children: int
-    rejoins: int = 0
+    rejoins: int = 0  # periodic rejoins of others that began at this peer since `restart_counts`
 
 
 PeerType = TypeVar("PeerType", bound=Peer)
 
 
 class PeerSystem(ABC, Generic[PeerType]):
-    """A protocol whose nodes are sans-IO peers: it makes them, and says what a measurement wants to know of them."""
+    """A protocol whose nodes are sans-IO peers: it makes them, and says what a measurement wants to know of them.
+
+    One object per simulation; only `sim` calls it. Asking about a peer never changes it, `restart_counts` aside.
+    """
 
     config_type: ClassVar[type[Config]]
     own_tables: ClassVar[tuple[MeasuredTable, ...]] = ()  # that only it fills, and what is measured of them
@@ -189,31 +239,33 @@ class PeerSystem(ABC, Generic[PeerType]):
 
     @classmethod
     def servers(cls, config: Any) -> int:
-        """Nodes of the infrastructure, that are there before the others; they are numbered after them."""
+        """How many nodes of the infrastructure there are. They start before the others, and are numbered after them."""
         return 0
 
-    def server(self, number: int) -> Peer:
-        """One of these, from 0."""
+    def server(self, index: int) -> Peer:
+        """The peer of one of the servers, from 0 on. Called once for each."""
         raise NotImplementedError
 
     @abstractmethod
     def peer(self, node: Address, before: PeerType | None) -> PeerType:
-        """A new session of the node; `before` is its last one, of which it may remember what a disk would keep."""
+        """A new session of the node. `before` is its last one, from which it may take what a disk would keep; None if
+        this is its first."""
 
     @abstractmethod
     def neighbours(self, peer: PeerType) -> dict[Address, list[str]]:
-        """Whom the peer keeps in touch with, and in which roles."""
+        """The neighbours of a peer that is online, and each one's roles, as `Peer.roles` has them."""
 
     def places(self, peer: PeerType) -> list[Place]:
-        """Its places in trees, a row of the `places` table each."""
+        """The peer's places in trees, a row of the `places` table each; none where the system has no trees."""
         return []
 
     def carriers(self, peer: PeerType, now: float) -> dict[int, Collection[Address]]:
-        """By topic that the peer wants or carries: with whom it exchanges the events; of trees, the parents."""
+        """By topic that the peer wants or carries: with whom it exchanges the events. In trees the parent will do, as
+        edges count both ways."""
         return {place.topic: () if place.parent is None else (place.parent,) for place in self.places(peer)}
 
     def position(self, peer: PeerType) -> tuple[float, ...] | None:
-        """Its network coordinates in ms; None where the system has none."""
+        """The peer's network coordinates in ms; None where the system has none, or it does not know them yet."""
         return None
 
     def own_rows(self, peers: Mapping[Address, PeerType]) -> dict[str, list[dict[str, Any]]]:
@@ -225,5 +277,5 @@ class PeerSystem(ABC, Generic[PeerType]):
         return {}
 
     def restart_counts(self, peer: PeerType) -> None:
-        """The measurement begins: forget what was counted for it."""
+        """The measurement begins now: what the peer has counted for it so far, like rejoins, starts again from 0."""
         return

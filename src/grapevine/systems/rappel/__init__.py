@@ -2,10 +2,11 @@
 
 Every node has coordinates in a space of latencies and a Bloom filter of its feeds. It keeps a few friends that are near
 and share its feeds; who that might be it hears from the friends of friends and fans, and audits one after the other
-(`friends`). A newcomer to a feed asks a friend who has it, and wanders through the feed's tree until it meets a node
-that is closer to the publisher than itself and has room (`feed`, Algorithm 2). Trees are compacted by rejoining at
-ancestors now and then; updates are pushed down and, after a failure, pulled (`trees`). Only subscribers are in a tree,
-so nobody ever gets an update that it did not ask for.
+(`friends`, `audits`, `pings`). A newcomer to a feed asks a friend who has it, and wanders through the feed's tree until
+it meets a node that is closer to the publisher than itself and has room (`joining`; Algorithm 2 is in `feed`, driven by
+`children`). Trees are compacted by rejoining at ancestors now and then; updates are pushed down and, after a failure,
+pulled (`updates`). Only subscribers are in a tree, so nobody ever gets an update that it did not ask for. How a session
+begins is in `bootstrap`, how a feed is left in `leaving`.
 
 Differs from the paper (docs/papers.md#rappel): pings to all neighbours of a node go out together; the listing of
 Algorithm 1 takes victims among the candidates and that of Algorithm 2 tells the newcomer to change its parent, the text

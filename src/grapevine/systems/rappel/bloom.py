@@ -37,12 +37,12 @@ def may_hold(bloom: int, bits: int) -> bool:
 
 
 def to_bytes(bloom: int) -> bytes:
-    """As it travels."""
+    """The filter as it travels in a `Profile`."""
     return bloom.to_bytes(BYTES, "big")
 
 
 def from_bytes(content: bytes) -> int:
-    """As it is counted with."""
+    """The filter in a `Profile` that came; bytes of any length make one, since strangers may send anything."""
     return int.from_bytes(content, "big")
 
 

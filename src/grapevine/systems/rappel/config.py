@@ -1,4 +1,4 @@
-"""Rappel's parameters."""
+"""Parameters of Rappel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grapevine.model.config import Config, parameter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RappelConfig(Config):
-    """Sizes, periods and time-outs."""
+    """Rappel: sizes, periods and time-outs. All nodes of a network have the same."""
 
     friends: int = parameter(6, "most friends of a node, α; fans are twice as many", source="§3.1.1, §6.1.5", low=1)
     children: int = parameter(5, "most children of a node in a feed's tree, β", source="§4.1, §6.1.5", low=1)
@@ -29,7 +29,7 @@ class RappelConfig(Config):
     timeout_s: float = parameter(15.0, "seconds after which a request has failed", source="§3.3", low=0.1)
     audit_s: float = parameter(30.0, "seconds between two audits of a candidate", source="§3.4", low=0.1)
     virgin_audit_s: float = parameter(
-        1.0, "the same during a staggered join", source="ours: §5.2 says continually", low=0.1
+        1.0, "seconds between two audits while feeds wait to be joined", source="ours: §5.2 says continually", low=0.1
     )
     rejoin_s: float = parameter(600.0, "seconds between two rejoins of a feed's tree", source="§4.3", low=1)
     stagger_s: float = parameter(20.0, "seconds between two joins at publishers", source="§5.2", low=0)

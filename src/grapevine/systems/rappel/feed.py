@@ -1,4 +1,24 @@
-"""One feed at one node (§4): its place in the tree, whom it serves, and the updates that it keeps."""
+"""One feed at one node (§4): its parent, its children, and the updates that it keeps. Algorithm 2 is here.
+
+Why the trees have no cycles. Every node has a rank in a feed: its distance from the publisher in network coordinates,
+ties broken by the address; the publisher comes before everybody. The one rule is that a parent has a smaller rank than
+its child. Algorithm 2 keeps it, since a node sends whoever ranks before itself upwards and takes only who ranks behind.
+So ranks fall from parent to parent, and a way that never comes back to a rank cannot come back to a node. No node needs
+to know more than the three positions for that, and the order in which messages arrive does not matter:
+
+- An evicted child is told where to ask, not to whom it belongs now: the rule is applied anew there (Fig. 4d).
+- A child that leaves hands its own child to its parent (§4.4); grandparents rank before grandchildren.
+- Positions stay for a session. A parent that comes back with another position is another parent, which is why `Parent`
+  has a session: the first ping that shows a new one ends the relation. Until then the edge leads to a node that knows
+  of no child and sends it nothing. A publisher keeps its position between sessions, or all ranks would be void.
+
+Three things hold at any time, and `tests/rappel_world.py` checks them after every step:
+
+1. a parent ranks before its children, so that trees have no cycles;
+2. a node has at most β children, and guests: children taken over from a child that leaves. A guest counts as soon as
+   the child that it came from is gone;
+3. the cache holds the latest updates only, each once; what is older than the window counts as known.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +28,14 @@ from random import Random
 from typing import NamedTuple
 
 from grapevine.systems.contracts.peer import Address
-from grapevine.systems.rappel.messages import Chain, Position, Pull, Update
+from grapevine.systems.rappel.messages import Ancestors, Position, Pull, Update
 
 Rank = tuple[float, Address]  # distance to the publisher; ties go to the smaller address (§4.2, footnote 2)
 _ROOT: Rank = (-1.0, -1)
 
 
 class Parent(NamedTuple):
-    """From whom updates come."""
+    """The node that a feed's updates come from, in the session in which it took this node as a child."""
 
     node: Address
     session: int
@@ -23,34 +43,34 @@ class Parent(NamedTuple):
 
 @dataclass(slots=True)
 class Child:
-    """Whom they go to."""
+    """A node that a feed's updates are passed on to."""
 
     position: Position
     session: int
-    heard: float
+    last_heard: float  # when it joined, or last pinged
     guest_of: Address | None = None  # taken beyond the bound, until the child that it came from has left (§4.4)
 
 
 @dataclass(slots=True)
 class Search:
-    """Looking for a parent: whom was asked, and whom to ask if it does not answer."""
+    """A search for a parent that is under way: whom it asks now, and whom if that one does not answer."""
 
     contact: Address
-    others: list[Address]
-    number: int  # tells a late answer, or time-out, of a former search
-    steps: int = 0
-    periodic: bool = False
-    failed: Address | None = None  # the parent that it needs another one for
+    other_contacts: list[Address]
+    question: int  # `Feed.questions` when the contact was asked: time-outs of earlier questions do not count
+    steps: int = 0  # nodes that have passed it on, from the contact that it began with
+    periodic: bool = False  # a rejoin (§4.3), which may end without a change
+    failed: Address | None = None  # the silent parent that has to be replaced
 
 
 class Forward(NamedTuple):
-    """Algorithm 2 sends the newcomer on."""
+    """Algorithm 2 sends the searcher on to another node."""
 
     to: Address
 
 
 class Accept(NamedTuple):
-    """Algorithm 2 takes the newcomer, and sends `evicted` to `instead`."""
+    """Algorithm 2 takes the searcher as a child; for that `evicted`, if anybody, is sent to `instead`."""
 
     evicted: Address | None = None
     instead: Address | None = None
@@ -62,54 +82,56 @@ class Feed:
 
     topic: int
     publisher: Address
-    is_root: bool = False
-    publisher_position: Position | None = None  # known from the parent on
+    is_root: bool = False  # this node publishes it
+    publisher_position: Position | None = None  # None until a first parent has sent it, or the root knows its own
     parent: Parent | None = None
-    chain: Chain = ()  # ancestors, the parent first, the publisher last
-    step: float = 0.0  # ms from the parent
-    length: float = 0.0  # ms along the tree from the publisher
+    ancestors: Ancestors = ()  # those of a lost parent stay, to search from
+    to_parent_ms: float = 0.0  # by coordinates
+    path_ms: float = 0.0  # from the publisher along the tree, by coordinates
     children: dict[Address, Child] = field(default_factory=dict)
     search: Search | None = None
-    searches: int = 0
+    questions: int = 0  # asked by all searches so far
     skip_rejoin: bool = False  # an evicted node skips its next periodic one (§4.2)
-    leaving: bool = False
-    drained_at: float | None = None  # no longer in the tree; what is still on its way is swallowed
-    cache: dict[int, Update] = field(default_factory=dict)  # by sequence
-    last: int = 0  # the last update that is known to exist
-    asked: int = 0  # pulls in vain, to ask somebody else the next time
-    rejoins: int = 0  # periodic rejoins that began here, for the measurement
+    leaving: bool = False  # in good order (§4.4): children are served until they have other parents
+    drained_at: float | None = None  # out of the tree; until then what is still on its way is swallowed
+    cache: dict[int, Update] = field(default_factory=dict)  # the latest updates, by sequence
+    last: int = 0  # the highest sequence number that is known to exist
+    pulls_in_vain: int = 0  # so that the next one goes to somebody else
+    rejoins: int = 0  # periodic rejoins of others that began here, for the measurement
 
     @property
     def height(self) -> int:
-        """Steps from the publisher."""
-        return len(self.chain)
+        """Steps from the publisher, as far as the parent knows."""
+        return len(self.ancestors)
 
     def is_child_of(self, node: Address) -> bool:
-        """Whether this node is the parent."""
+        """Whether the given node is the parent, in whichever session."""
         return self.parent is not None and self.parent.node == node
 
     def rank(self, node: Address, position: Position) -> Rank:
-        """How close a node is to the publisher; parents have smaller ranks than their children (§4.2)."""
+        """How close a node is to the publisher. Only to be called once the publisher's position is known."""
         assert self.publisher_position is not None
         return math.dist(position, self.publisher_position), node
 
     # Algorithm 2
 
-    def receive_join(self, me: Address, position: Position, node: Address, at: Position, most: int) -> Accept | Forward:
-        """What a node in the tree answers to a newcomer at this position."""
+    def receive_join(
+        self, me: Address, my_position: Position, searcher: Address, position: Position, most: int
+    ) -> Accept | Forward:
+        """What this node, at `my_position` and with room for `most` children, answers to a searcher at `position`."""
         if self.publisher_position is None:
             return Forward(self.publisher)  # it looks for its first parent itself: not in the paper
-        newcomer = self.rank(node, at)
-        if newcomer < (_ROOT if self.is_root else self.rank(me, position)):
+        rank = self.rank(searcher, position)
+        if rank < (_ROOT if self.is_root else self.rank(me, my_position)):
             return Forward(self.parent.node if self.parent else self.publisher)  # Fig. 4a
-        if node in self.children or len(self.children) < most:
+        if searcher in self.children or len(self.children) < most:
             return Accept()  # Fig. 4b
-        ranks = {child: self.rank(child, known.position) for child, known in self.children.items()}
+        ranks = {node: self.rank(node, child.position) for node, child in self.children.items()}
         farthest = max(ranks, key=ranks.__getitem__)
-        if ranks[farthest] < newcomer:
-            return Forward(_nearest(at, {child: known.position for child, known in self.children.items()}))  # Fig. 4c
-        staying = {child: known.position for child, known in self.children.items() if child != farthest}
-        instead = _nearest(self.children[farthest].position, staying | {node: at})
+        if ranks[farthest] < rank:
+            return Forward(_nearest(position, {node: child.position for node, child in self.children.items()}))  # 4c
+        staying = {node: child.position for node, child in self.children.items() if node != farthest}
+        instead = _nearest(self.children[farthest].position, staying | {searcher: position})
         return Accept(farthest, instead)  # Fig. 4d
 
     def farthest(self) -> tuple[Address, Address]:
@@ -122,20 +144,20 @@ class Feed:
         return node, _nearest(self.children[node].position, others)
 
     def ancestor_for_rejoin(self, fan_out: int, random: Random) -> Address | None:
-        """A non-parent ancestor, the less likely the farther it is (§4.3)."""
-        if len(self.chain) < 2:
+        """A non-parent ancestor, the less likely the farther it is (§4.3); None if there is none."""
+        if len(self.ancestors) < 2:
             return None
-        weights = [fan_out**-steps for steps in range(2, len(self.chain) + 1)]
-        return random.choices(self.chain[1:], weights)[0]
+        weights = [fan_out**-steps for steps in range(2, len(self.ancestors) + 1)]
+        return random.choices(self.ancestors[1:], weights)[0]
 
     # Updates
 
     def missing(self, window: int) -> tuple[int, ...]:
-        """Updates that exist and could still be had."""
+        """Sequence numbers of updates that exist, are recent enough for others to have them, and are not here."""
         return tuple(n for n in range(max(1, self.last - window + 1), self.last + 1) if n not in self.cache)
 
     def keep(self, update: Update, window: int) -> bool:
-        """Keep an update; False if it is known already, or too old to tell."""
+        """Keep an update, and drop those that fall out of the window; False if it is known, or too old to tell."""
         if update.sequence in self.cache or update.sequence <= self.last - window:
             return False
         self.cache[update.sequence] = update
@@ -145,15 +167,15 @@ class Feed:
         return True
 
     def pull(self, window: int) -> Pull:
-        """Ask for all that is missing, and for what this node has not heard of yet."""
+        """A request for all that is missing, and for what this node has not heard of yet."""
         return Pull(self.topic, self.last, self.missing(window))
 
     def answer(self, pull: Pull) -> list[Update]:
-        """What of it this node has, the oldest first."""
+        """The updates that were asked for and are here, the oldest first."""
         wanted = set(pull.missing)
         found = [n for n in sorted(self.cache) if n > pull.after or n in wanted]
         return [Update(u.topic, u.sequence, u.payload, u.signature, True) for u in (self.cache[n] for n in found)]
 
 
-def _nearest(position: Position, places: dict[Address, Position]) -> Address:
-    return min(places, key=lambda node: (math.dist(position, places[node]), node))
+def _nearest(position: Position, others: dict[Address, Position]) -> Address:
+    return min(others, key=lambda node: (math.dist(position, others[node]), node))

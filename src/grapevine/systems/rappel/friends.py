@@ -15,15 +15,15 @@ from grapevine.systems.rappel.messages import Position, Profile, Version
 
 @dataclass(slots=True)
 class Known:
-    """What a node knows of another from its profile."""
+    """A node's profile as another knows it, or its own."""
 
     version: Version
-    bloom: int
-    position: Position
+    bloom: int  # the filter of its subscriptions
+    position: Position  # empty for a node that does not know its own yet
 
     @classmethod
     def of(cls, profile: Profile) -> Known:
-        """From the message."""
+        """The profile in a message that came."""
         return cls(profile.version, bloom.from_bytes(profile.bloom), profile.position)
 
 
@@ -31,9 +31,9 @@ class Known:
 class Candidate:
     """Somebody heard of, who might become a friend (§3.1.3)."""
 
-    votes: int = 0
-    audited: bool = False
-    known: Known | None = None
+    votes: int = 0  # how often it was named since the friends last changed
+    audited: bool = False  # since then
+    known: Known | None = None  # None until it has sent its profile
 
 
 class Term(NamedTuple):
@@ -69,7 +69,7 @@ def utility(bloom_size: int, terms: Sequence[Term]) -> float:
 
 @dataclass(slots=True)
 class Friendship:
-    """Friends, fans and candidates of one node. Addresses only: who is there is found out by the peer."""
+    """Friends, fans and candidates of one node. Nothing is sent from here: `audits` and `pings` do that."""
 
     config: RappelConfig
     me: Address
@@ -104,7 +104,7 @@ class Friendship:
             del candidates[next(iter(candidates))]
 
     def forget(self, node: Address) -> None:
-        """The node does not answer."""
+        """The node does not answer: it is no candidate until somebody names it again."""
         self.candidates.pop(node, None)
 
     def next_candidate(self) -> Address | None:
@@ -143,7 +143,7 @@ class Friendship:
         self._reset()
 
     def lose(self, node: Address) -> None:
-        """A friend is gone, or does not want this fan any more."""
+        """A friend is gone, or does not want this fan any more; nothing happens if it was none."""
         if self.friends.pop(node, None) is not None:
             self._reset()
 

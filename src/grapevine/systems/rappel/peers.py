@@ -15,12 +15,13 @@ from grapevine.systems.contracts.trees import PLACES, TREES, place_rows
 from grapevine.systems.rappel.bloom import false_positive_rate
 from grapevine.systems.rappel.config import RappelConfig, RappelPeersConfig
 from grapevine.systems.rappel.measures import BEST_FRIENDS_COVER, COVERAGE, FALSE_POSITIVES, FRIENDS
-from grapevine.systems.rappel.peer import Memory, RappelPeer
+from grapevine.systems.rappel.node import Memory, Setup
+from grapevine.systems.rappel.peer import RappelPeer
 from grapevine.systems.rappel.position import Landmark
 
 
 class Rappel(PeerSystem[RappelPeer]):
-    """Rappel on a simulated network."""
+    """Makes the nodes and landmarks of a simulated network, and says what a measurement wants to know of them."""
 
     config_type = RappelPeersConfig
     config: RappelPeersConfig
@@ -40,18 +41,17 @@ class Rappel(PeerSystem[RappelPeer]):
     def servers(cls, config: RappelConfig) -> int:
         return config.landmarks
 
-    def server(self, number: int) -> Landmark:
-        me = self._landmarks[number]
-        return Landmark(me, self.config, self._landmarks, Random(f"landmark {self.world.seed} {number}"))
+    def server(self, index: int) -> Landmark:
+        me = self._landmarks[index]
+        return Landmark(me, self.config, self._landmarks, Random(f"landmark {self.world.seed} {index}"))
 
     def peer(self, node: Address, before: RappelPeer | None) -> RappelPeer:
         memory = before.memory() if before else Memory()
         names, subscriptions = self.world.workload.topic_names, memory.subscriptions
         if subscriptions is None:
             subscriptions = frozenset(self.world.workload.topics_of(node).tolist())
-        return RappelPeer(
-            node,
-            self.config,
+        setup = Setup(
+            me=node,
             subscriptions=subscriptions,
             published=self._published.get(node, ()),
             publisher_of=self.world.publishers.__getitem__,
@@ -61,6 +61,7 @@ class Rappel(PeerSystem[RappelPeer]):
             memory=memory,
             signatures=self._signatures(node) if self.config.signed else None,
         )
+        return RappelPeer(setup, self.config)
 
     def _signatures(self, node: Address) -> EventSignatures:
         """A node has the keys of the feeds that it publishes, and knows the public ones of the others (§4.1)."""
@@ -80,11 +81,11 @@ class Rappel(PeerSystem[RappelPeer]):
             Place(
                 topic,
                 feed.parent.node if feed.parent else None,
-                feed.height if feed.chain or feed.is_root else None,  # who has no parent yet does not know
+                feed.height if feed.ancestors or feed.is_root else None,  # who has no parent yet does not know
                 len(feed.children),
                 feed.rejoins,
             )
-            for topic, feed in peer.trees.feeds.items()
+            for topic, feed in peer.feeds.items()
         ]
 
     def own_rows(self, peers: Mapping[Address, RappelPeer]) -> dict[str, list[dict[str, Any]]]:
@@ -121,5 +122,5 @@ class Rappel(PeerSystem[RappelPeer]):
         return peer.position or None
 
     def restart_counts(self, peer: RappelPeer) -> None:
-        for feed in peer.trees.feeds.values():
+        for feed in peer.feeds.values():
             feed.rejoins = 0

@@ -1,6 +1,6 @@
 """Where a node is (§6.1.4): coordinates from the distances to landmark servers, fixed for the session.
 
-Landmarks place themselves by Vivaldi among each other, then stay: coordinates of all sessions are in one frame. Of
+Landmarks find their own by Vivaldi among each other, then stay: coordinates of all sessions are in one frame. Of
 several measurements to a landmark the lower quartile counts (the filter of Ledlie et al., which the paper names).
 """
 
@@ -19,13 +19,13 @@ from grapevine.systems.rappel.config import RappelConfig
 from grapevine.systems.rappel.messages import HereIAm, Position, WhereAreYou
 from grapevine.systems.rappel.outbox import Outbox
 
-_ROUND_S = 1.0  # between two measurements; round trips are shorter
-_PASSES = 200
-LANDMARK_ROUNDS = 60  # until landmarks stay where they are
+_PROBE_S = 1.0  # between two measurements; round trips are shorter
+_PASSES = 200  # over all landmarks, until a newcomer's coordinates rest
+LANDMARK_ROUNDS = 60  # measurements until landmarks stay where they are
 
 
-def is_place(position: Position, dimensions: int) -> bool:
-    """Whether these are coordinates: anybody may send anything."""
+def is_position(position: Position, dimensions: int) -> bool:
+    """Whether these are coordinates: finite, and as many as they should be. Strangers may send anything."""
     return len(position) == dimensions and all(map(math.isfinite, position))
 
 
@@ -39,76 +39,79 @@ def _one_way_ms(asked: float, now: float) -> float:
 
 
 class Locating:
-    """A newcomer's measurements."""
+    """A newcomer's measurements of its distances to landmarks, and the coordinates that follow from them."""
 
     def __init__(self, config: RappelConfig, landmarks: Sequence[Address], random: Random, out: Outbox) -> None:
         self._config, self._landmarks, self._random, self._out = config, landmarks, random, out
-        self._asked: list[float] = []  # by number
-        self._heard: dict[Address, tuple[HereIAm, list[float]]] = {}
+        self._asked_at: list[float] = []  # by probe
+        self._answers: dict[Address, tuple[HereIAm, list[float]]] = {}  # by landmark: the last one, and all distances
 
     def ask(self, now: float) -> Position | None:
-        """The next round of questions; after enough of them, the coordinates. Three distances are the least."""
-        enough = len(self._asked) >= self._config.landmark_rounds
-        if enough and len(self._heard) >= min(3, len(self._landmarks)):
+        """Ask all landmarks once more; or, after enough of that, the coordinates. Three distances are the least.
+
+        To be called when the session begins and then for every timer "locate", until it returns coordinates.
+        """
+        enough = len(self._asked_at) >= self._config.landmark_rounds
+        if enough and len(self._answers) >= min(3, len(self._landmarks)):
             return self._position()
         for landmark in self._landmarks:
-            self._out.send(landmark, WhereAreYou(len(self._asked)))
-        self._asked.append(now)
-        self._out.timer("locate", _ROUND_S)
+            self._out.send(landmark, WhereAreYou(len(self._asked_at)))
+        self._asked_at.append(now)
+        self._out.timer("locate", _PROBE_S)
         return None
 
     def hear(self, now: float, landmark: Address, answer: HereIAm) -> None:
-        """A landmark's answer."""
-        if landmark in self._landmarks and 0 <= answer.number < len(self._asked):
-            _, measured = self._heard.get(landmark, (answer, []))
-            measured.append(_one_way_ms(self._asked[answer.number], now))
-            self._heard[landmark] = answer, measured
+        """An answer came; it counts if it is a landmark's, and one to a question of this session."""
+        if landmark in self._landmarks and 0 <= answer.probe < len(self._asked_at):
+            _, measured = self._answers.get(landmark, (answer, []))
+            measured.append(_one_way_ms(self._asked_at[answer.probe], now))
+            self._answers[landmark] = answer, measured
 
     def _position(self) -> Position:
-        found = [self._heard[landmark] for landmark in sorted(self._heard)]
-        places = np.array([answer.position for answer, _ in found])
+        found = [self._answers[landmark] for landmark in sorted(self._answers)]
+        positions = np.array([answer.position for answer, _ in found])
         errors = np.array([answer.error for answer, _ in found])
         measured = np.array([np.quantile(distances, 0.25) for _, distances in found])
         position = _somewhere(self._random, self._config.dimensions)
-        settle(position, places, errors, measured, _PASSES)
+        settle(position, positions, errors, measured, _PASSES)
         return tuple(position.tolist())
 
 
 class Landmark(Peer):
-    """A server that newcomers measure their distance to."""
+    """A server that newcomers measure their distance to. It is there before them and never leaves."""
 
     def __init__(self, me: Address, config: RappelConfig, landmarks: Sequence[Address], random: Random) -> None:
         self.me = me
         self._others = [node for node in landmarks if node != me]
-        self._out, self._asked = Outbox(), [0.0]
+        self._out, self._asked_at = Outbox(), [0.0]
         self._position, self._error = _somewhere(random, config.dimensions), 1.0
 
     @property
     def position(self) -> Position:
-        """Where it is."""
+        """Its coordinates at the moment; they rest after `LANDMARK_ROUNDS` measurements."""
         return tuple(self._position.tolist())
 
     def start(self, now: float) -> Effects:
         return self.on_timer(now, "locate")
 
     def on_timer(self, now: float, timer: Any) -> Effects:
-        """Ask the others, until it is time to stay."""
-        if len(self._asked) <= LANDMARK_ROUNDS:
+        """Ask the other landmarks, as long as this one still moves."""
+        if len(self._asked_at) <= LANDMARK_ROUNDS:
             for node in self._others:
-                self._out.send(node, WhereAreYou(len(self._asked)))
-            self._asked.append(now)
-            self._out.timer("locate", _ROUND_S)
+                self._out.send(node, WhereAreYou(len(self._asked_at)))
+            self._asked_at.append(now)
+            self._out.timer("locate", _PROBE_S)
         return self._out.take()
 
     def on_message(self, now: float, sender: Address, message: Any) -> Effects:
         if isinstance(message, WhereAreYou):
-            self._out.send(sender, HereIAm(message.number, self.position, self._error))
+            self._out.send(sender, HereIAm(message.probe, self.position, self._error))
         elif isinstance(message, HereIAm) and self._counts(sender, message):
-            measured = _one_way_ms(self._asked[message.number], now)
+            measured = _one_way_ms(self._asked_at[message.probe], now)
             self._error = pull(self._position, self._error, np.array(message.position), message.error, measured)
         return self._out.take()
 
     def _counts(self, sender: Address, answer: HereIAm) -> bool:
-        """Whether this answers a question of ours, while we still move."""
-        asked = sender in self._others and 0 < answer.number < len(self._asked) <= LANDMARK_ROUNDS
-        return asked and is_place((*answer.position, answer.error), len(self._position) + 1)
+        """Whether this answers a question of this landmark's, while it still moves."""
+        asked = sender in self._others and 0 < answer.probe < len(self._asked_at) <= LANDMARK_ROUNDS
+        return asked and is_position((*answer.position, answer.error), len(self._position) + 1)

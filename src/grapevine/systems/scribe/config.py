@@ -10,7 +10,7 @@ from grapevine.model.ids import RING_BITS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScribeConfig(Config):
-    """Scribe: trees of Pastry's routes."""
+    """Scribe: sizes of Pastry's tables, periods and time-outs. All nodes have the same."""
 
     digit_bits: int = parameter(4, "bits of a digit of Pastry's ids", source="Pastry §2.2: b", low=1, high=16)
     leaf_size: int = parameter(16, "nodes in a leaf set", source="Pastry §2.2: |L|", low=2, high=1_024)

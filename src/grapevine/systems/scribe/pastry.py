@@ -7,8 +7,8 @@ nearer to its key by a digit a hop, until the key lies among the leaves of the n
 The tables are those of an overlay that has converged, and a cell holds the node that is nearest in the network of all
 that fit. Pastry fills cells from the nodes that a newcomer meets on its way in and takes nearer ones as it hears of
 them (§2.5), so it only comes close to that. A cell is worked out when a route asks for it: for the first time, after
-someone who fits has joined, or after its node has left. Who drives this says who joins and leaves; messages are not
-sent for it.
+someone who fits has joined, or after its node has left. Whoever drives this says who joins and leaves; no messages
+are sent for it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Pastry:
         self._delays = delays
         self._bits, self._digit, self._half = digit_bits, (1 << digit_bits) - 1, leaf_size // 2
         self._online: set[int] = set()
-        self._places: list[int] = []  # the ids of those online, ascending
+        self._ring: list[int] = []  # the ids of those online, ascending
         self._nodes: list[int] = []  # and whose they are
         self._cells: dict[tuple[int, int], tuple[int | None, int]] = {}  # (node, prefix) → entry, and when it was made
         self._joined: Counter[int] = Counter()  # joins of nodes whose ids begin so: a cell's clock
@@ -58,29 +58,29 @@ class Pastry:
         if node in self._online:
             return
         id = self._ids[node]
-        place = bisect_left(self._places, id)
-        self._places.insert(place, id)
-        self._nodes.insert(place, node)
+        index = bisect_left(self._ring, id)
+        self._ring.insert(index, id)
+        self._nodes.insert(index, node)
         self._online.add(node)
         self._joined.update(self._prefix(id, row) for row in range(self.rows))
         self.changes += 1
 
     def leave(self, node: int) -> None:
-        """It is in nobody's any more."""
+        """The node is in nobody's tables any more."""
         if node not in self._online:
             return
-        place = bisect_left(self._places, self._ids[node])
-        del self._places[place], self._nodes[place]
+        index = bisect_left(self._ring, self._ids[node])
+        del self._ring[index], self._nodes[index]
         self._online.remove(node)
         self.changes += 1
 
     def leaf_set(self, node: int, avoid: Collection[int] = frozenset()) -> tuple[list[int], list[int]]:
         """The nodes next to it on the ring, down and up, nearest first; in a small network some are on both sides."""
-        nodes, place = self._nodes, bisect_left(self._places, self._ids[node])
+        nodes, index = self._nodes, bisect_left(self._ring, self._ids[node])
         skipped = {node, *avoid}
         reach = range(min(len(nodes), self._half + len(skipped)))
-        below = [leaf for i in reach if (leaf := nodes[place - 1 - i]) not in skipped]
-        above = [leaf for i in reach if (leaf := nodes[place + i - len(nodes)]) not in skipped]
+        below = [leaf for i in reach if (leaf := nodes[index - 1 - i]) not in skipped]
+        above = [leaf for i in reach if (leaf := nodes[index + i - len(nodes)]) not in skipped]
         return below[: self._half], above[: self._half]
 
     def entry(self, node: int, row: int, digit: int, avoid: Collection[int] = frozenset()) -> int | None:
@@ -136,7 +136,7 @@ class Pastry:
         """The nearest in the network of those whose ids begin so."""
         rest = RING_BITS - self._bits * (row + 1)
         first = (prefix ^ 1 << self._bits * (row + 1)) << rest
-        a, b = bisect_left(self._places, first), bisect_left(self._places, first + (1 << rest))
+        a, b = bisect_left(self._ring, first), bisect_left(self._ring, first + (1 << rest))
         fitting = np.array([other for other in self._nodes[a:b] if other not in avoid], np.int64)
         if not len(fitting):
             return None

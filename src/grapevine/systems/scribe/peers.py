@@ -19,7 +19,7 @@ from grapevine.systems.scribe.peer import ScribePeer
 
 
 class Scribe(PeerSystem[ScribePeer]):
-    """Scribe on a simulated network."""
+    """Makes the nodes of a simulated network with one Pastry below them, and says what is measured of them."""
 
     config_type = ScribeConfig
     config: ScribeConfig

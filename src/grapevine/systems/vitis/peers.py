@@ -1,7 +1,7 @@
 """Vitis (Rahimian et al., IPDPS 2011) message by message: the rules of `systems/vitis`, driven by sans-IO peers.
 
-Differs from the rounds: every node has turns of its own, a tenth of a round more or less apart; relay paths are soft
-state that gateways renew every few turns; all topics weigh the same in the utility, since a peer knows no rates.
+Differs from the rounds: every node has rounds of its own, a tenth longer or shorter; relay paths are soft
+state that gateways renew every few rounds; all topics weigh the same in the utility, since a peer knows no rates.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from grapevine.model.ids import ring_id
 from grapevine.systems.contracts.peer import Address, PeerSystem, World
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
 from grapevine.systems.vitis.peer.peer import VitisPeer
+from grapevine.systems.vitis.peer.setup import Setup
 
-_CONTACTS = 5  # that a newcomer is told of
+_CONTACTS = 5  # nodes that a newcomer knows
 
 
 class VitisPeers(PeerSystem[VitisPeer]):
-    """Vitis on a simulated network."""
+    """Makes the nodes of a simulated network, and says what is measured of them."""
 
     config_type = VitisPeerConfig
 
     def __init__(self, config: VitisPeerConfig, world: World) -> None:
         super().__init__(config, world)
-        self._started: list[Address] = []
+        self._started: list[Address] = []  # all nodes that have been there, in this order
         self._random = Random(f"contacts {world.seed}")
 
     def peer(self, node: Address, before: VitisPeer | None) -> VitisPeer:
@@ -32,9 +33,8 @@ class VitisPeers(PeerSystem[VitisPeer]):
         contacts = self._random.sample(self._started, min(_CONTACTS, len(self._started)))
         if before is None:
             self._started.append(node)
-        return VitisPeer(
-            node,
-            self.config,
+        setup = Setup(
+            me=node,
             ring_id=int(workload.node_ids[node]),
             topics=workload.topics_of(node).tolist(),
             topic_id=self._topic_id,
@@ -42,9 +42,10 @@ class VitisPeers(PeerSystem[VitisPeer]):
             random=Random(f"vitis {self.world.seed} {node} {before.memory().version if before else 0}"),
             memory=before.memory() if before else None,
         )
+        return VitisPeer(setup, self.config)
 
     def _topic_id(self, topic: int) -> int:
-        """Its place on the ring; that of a topic that is none here, too, as a stranger may name it."""
+        """A topic's ring id; of one that is not in the workload as well, as a stranger may name it."""
         known = self.world.workload.topic_ids
         return int(known[topic]) if 0 <= topic < len(known) else ring_id(f"topic:{topic}")
 

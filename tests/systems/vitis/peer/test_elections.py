@@ -9,48 +9,51 @@ import numpy as np
 import pytest
 
 from grapevine.model.ids import distance
-from grapevine.systems.vitis.peer.elections import Elections, Member
+from grapevine.systems.vitis.peer.elections import Elections, Neighbour
 from grapevine.systems.vitis.peer.interests import Interests, array_of
 from grapevine.systems.vitis.peer.messages import Descriptor, Heartbeat
-from grapevine.systems.vitis.peer.profiles import Shelf
-from grapevine.systems.vitis.peer.proposals import Heard
+from grapevine.systems.vitis.peer.profiles import KnownProfiles
+from grapevine.systems.vitis.peer.proposals import ReceivedProposals
 
 REACH = 4
-NUMBERS = count(1)
+SERIALS = count(1)
 
 
 class Node:
-    """Elections of a node whose heartbeats always tell everything."""
+    """Elections of a node whose heartbeats always say everything."""
 
     def __init__(self, address: int, random: Random) -> None:
         self.address, self.ring_id = address, random.getrandbits(64)
         self.own = Interests({random.randrange(8) << 60 for _ in range(5)}, 1, 100)
         self.elections = Elections(address, self.ring_id, REACH)
-        self.heard: dict[int, Heard] = {}
-        self.shelf = Shelf(100)
+        self.received: dict[int, ReceivedProposals] = {}
+        self.profiles = KnownProfiles(100)
         self.links: set[int] = set()
 
-    def turn(self, network: dict[int, Node], most: int) -> None:
+    def round(self, network: dict[int, Node], most: int) -> None:
         own = self.own.array()
         self.elections.want(own, own)
-        self.shelf.measure_by(own)
-        self.heard = {node: self.heard.get(node, Heard()) for node in self.links}
-        for node, heard in self.heard.items():
-            heard.keep(own)
-            if self.shelf.version(node) != network[node].own.version:
-                self.shelf.put(node, network[node].own.version, network[node].own.array(), first_hand=True)
+        self.profiles.compare_with(own)
+        self.received = {node: self.received.get(node, ReceivedProposals()) for node in self.links}
+        for node, received in self.received.items():
+            received.keep(own)
+            if self.profiles.version(node) != network[node].own.version:
+                self.profiles.put(node, network[node].own.version, network[node].own.array(), first_hand=True)
         self.elections.meet(
-            {node: Member(network[node].ring_id, self.shelf.places(node), self.heard[node]) for node in self.links}
+            {
+                node: Neighbour(network[node].ring_id, self.profiles.shared_at(node), self.received[node])
+                for node in self.links
+            }
         )
         self.elections.elect(most)
         for node in self.links:
-            number = next(NUMBERS)
-            places = np.flatnonzero(np.isin(own, network[node].own.array()))
-            told = self.elections.proposals[places].tobytes()
+            serial = next(SERIALS)
+            shared_at = np.flatnonzero(np.isin(own, network[node].own.array()))
+            proposals = self.elections.proposals[shared_at].tobytes()
             me = Descriptor(self.address, self.ring_id, 1, 1, 0.0)
-            heartbeat = Heartbeat(me, True, False, 1, number, number, told)
-            heard = network[node].heard.setdefault(self.address, Heard())
-            network[node].elections.mark(heard.take(heartbeat, network[node].own))
+            heartbeat = Heartbeat(me, True, False, 1, serial, serial, proposals)
+            received = network[node].received.setdefault(self.address, ReceivedProposals())
+            network[node].elections.mark(received.take(heartbeat, network[node].own))
 
     def naive(self, topic: int, network: dict[int, Node]) -> tuple[int, int]:
         """Algorithm 5 read aloud: distance of the gateway, and hops, from what the neighbours propose now."""
@@ -85,7 +88,7 @@ def test_marked_topics_end_at_the_fixpoint_of_all(seed: int) -> None:
             (own.add if random.random() < 0.6 else own.remove)(random.randrange(8) << 60)
         for _ in range(40):
             for node in random.sample(list(network.values()), len(network)):
-                node.turn(network, most=random.choice([1, 3, 100]))
+                node.round(network, most=random.choice([1, 3, 100]))
         for node in network.values():
             assert node.elections.is_settled
             for topic in node.own.topics:
@@ -95,32 +98,32 @@ def test_marked_topics_end_at_the_fixpoint_of_all(seed: int) -> None:
 
 
 def test_a_gateways_id_counts_although_somebody_names_it_as_a_parent_first() -> None:
-    """A parent's place on the ring is not told; it must not stand for the gateway's."""
+    """A parent's ring id is not sent; it must not stand for the gateway's."""
     elections, key = Elections(50, 2**63, 5), 1 << 40
     topics = array_of([key])
-    heard = {1: Heard(), 2: Heard()}
+    received = {1: ReceivedProposals(), 2: ReceivedProposals()}
     own = Interests([key], 1, 9)
     far, near = 2**62, key + 1
     for node, gateway, gateway_id, parent in ((1, 7, far, 9), (2, 9, near, 9)):
         record = np.array([(key, gateway, gateway_id, parent, 1)], dtype=elections.proposals.dtype)
-        heard[node].take(Heartbeat(Descriptor(node, 5, 1, 1, 0.0), True, False, 1, 1, 1, record.tobytes()), own)
+        received[node].take(Heartbeat(Descriptor(node, 5, 1, 1, 0.0), True, False, 1, 1, 1, record.tobytes()), own)
     elections.want(topics, topics)
-    places = np.zeros(1, np.int32)
-    elections.meet({node: Member(2**61, places, heard[node]) for node in heard})
+    shared_at = np.zeros(1, np.int32)
+    elections.meet({node: Neighbour(2**61, shared_at, received[node]) for node in received})
     elections.elect()
     assert elections.proposals.tolist() == [(key, 9, near, 2, 2)]
 
 
-def test_very_many_proposals_are_told_over_some_turns_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grapevine.systems.vitis.peer.elections.TOLD_A_TURN", 4)
+def test_very_many_proposals_are_sent_over_some_rounds_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grapevine.systems.vitis.peer.elections.SENT_A_ROUND", 4)
     elections, topics = Elections(1, 2, 5), array_of(range(10))
     elections.want(topics, topics)
     elections.meet({})
     elections.elect(most=7)
     elections.elect()
-    told, stamp = list[int](), 0
-    for turn in range(3):
-        news, stamp = elections.news(np.arange(10, dtype=np.int32), stamp, array_of([2] if turn == 2 else []))
-        told += news["topic"].tolist()
-    assert sorted(told) == [0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9]
+    sent, stamp = list[int](), 0
+    for number in range(3):
+        news, stamp = elections.news(np.arange(10, dtype=np.int32), stamp, array_of([2] if number == 2 else []))
+        sent += news["topic"].tolist()
+    assert sorted(sent) == [0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9]
     assert len(elections.news(np.arange(10, dtype=np.int32), stamp, array_of([]))[0]) == 0

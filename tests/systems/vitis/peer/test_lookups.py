@@ -44,12 +44,12 @@ def relays(most: int = 100) -> Relays:
 
 def test_a_path_is_extended_once_for_gateways_that_ask_in_the_same_moment() -> None:
     paths = relays()
-    topics, keys = paths.join(1, array_of([5, 7]), until=10.0, recent=9.0)
-    assert (topics.tolist(), keys.tolist()) == ([5, 7], [6, 8])
+    topics, ring_ids = paths.join(1, array_of([5, 7]), until=10.0, recent=9.0)
+    assert (topics.tolist(), ring_ids.tolist()) == ([5, 7], [6, 8])
     topics, _ = paths.join(2, array_of([3, 5]), until=10.5, recent=9.5)
     assert topics.tolist() == [3]
-    topics, keys = paths.join(1, array_of([5]), until=14.0, recent=13.0)
-    assert (topics.tolist(), keys.tolist()) == ([5], [6])
+    topics, ring_ids = paths.join(1, array_of([5]), until=14.0, recent=13.0)
+    assert (topics.tolist(), ring_ids.tolist()) == ([5], [6])
     assert paths.of(0.0, 5) == [1, 2] and paths.of(0.0, 3) == [2] and paths.of(0.0, 4) == []
     assert paths.of(12.0, 5) == [1] and paths.topics(12.0) == {5}
     paths.expire(12.0)

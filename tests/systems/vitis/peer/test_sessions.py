@@ -15,7 +15,8 @@ from grapevine.systems.contracts.peer import Address, Deliver, LinkDown, Send, m
 from grapevine.systems.vitis.peer import asking, messages
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
 from grapevine.systems.vitis.peer.messages import Descriptor, Exchange, Heartbeat, Relay, Sample
-from grapevine.systems.vitis.peer.peer import Memory, VitisPeer
+from grapevine.systems.vitis.peer.peer import VitisPeer
+from grapevine.systems.vitis.peer.setup import Memory, Setup
 
 ROUND = 1.0
 
@@ -38,9 +39,8 @@ class Net:
             self.engine.start(node, self.peer(node, mine))
 
     def peer(self, node: Address, topics: Collection[int], memory: Memory | None = None) -> VitisPeer:
-        return VitisPeer(
-            node,
-            self.config,
+        setup = Setup(
+            me=node,
             ring_id=node,
             topics=topics,
             topic_id=lambda topic: topic,
@@ -48,6 +48,7 @@ class Net:
             random=Random(f"{node}"),
             memory=memory,
         )
+        return VitisPeer(setup, self.config)
 
     def sent(self, now: float, sender: Address, to: Address, message: Any, arrives: float | None) -> None:
         frame = encode(message)
@@ -68,7 +69,7 @@ class Net:
         self.engine.run(self.engine.now + rounds * ROUND)
 
     def publish(self, at: int, topic: int, *, rounds: float = 5) -> set[int]:
-        """Who got it, as places in `nodes`."""
+        """Who got it, as indices of `nodes`."""
         peer, now = self[at], self.engine.now
         self.engine.do(peer.me, peer.publish(now, topic, b"news"))
         sequence = peer._sequences[topic]
@@ -114,10 +115,11 @@ def test_everybody_is_reached_although_a_tenth_of_all_messages_is_lost() -> None
         for node in net[at].neighbours(0.0):
             other = net.engine.peers[node]
             assert isinstance(other, VitisPeer)
-            there, known = net[at].agreement.heard_from(node).of(net[at].interests.array()[net[at].shelf.places(node)])
-            told = {topic: (gateway, parent, hops) for topic, gateway, _, parent, hops, _ in known.tolist()}
+            shared = net[at].interests.array()[net[at].profiles.shared_at(node)]
+            there, known = net[at].agreement.received_from(node).of(shared)
+            received = {topic: (gateway, parent, hops) for topic, gateway, _, parent, hops, _ in known.tolist()}
             assert there.all()
-            assert told == {topic: other.proposals[topic] for topic in net[at].topics & other.topics}
+            assert received == {topic: other.proposals[topic] for topic in net[at].topics & other.topics}
 
 
 def test_a_young_network_passes_events_on_before_anybody_has_settled() -> None:
@@ -133,8 +135,8 @@ def test_sampling_less_often_still_makes_the_ring() -> None:
     net.run(80)
     ring = sorted(net.nodes)
     for at in range(25):
-        place = ring.index(net.nodes[at])
-        assert net[at].table[:2] == [ring[(place + 1) % 25], ring[place - 1]]
+        index = ring.index(net.nodes[at])
+        assert net[at].table[:2] == [ring[(index + 1) % 25], ring[index - 1]]
     net.engine.crash(net.nodes[3])
     net.run(40)
     for node in set(net.nodes) - {net.nodes[3]}:
@@ -150,7 +152,7 @@ def test_a_node_that_cannot_be_reached_is_dropped_at_once() -> None:
     effects = peer.on_unreachable(now, gone)
     assert LinkDown(gone) in effects and LinkDown(gone) not in peer.on_unreachable(now, gone)
     assert gone not in peer.neighbours(now) and gone not in peer.partners(now, 1)
-    peer.on_message(now, net.nodes[2], Exchange((Descriptor(gone, gone, 1, 1, 30.0, 0.2),), answer=True))
+    peer.on_message(now, net.nodes[2], Exchange((Descriptor(gone, gone, 1, 1, 30.0, 0.2),), is_answer=True))
     assert gone not in peer.overlay.book.known, "what others heard of it before is old news"
 
 
@@ -166,7 +168,8 @@ def test_who_is_alone_has_no_path_and_who_has_a_link_has_one() -> None:
 
 def test_descriptors_name_whom_a_receiver_may_send_to() -> None:
     known = Descriptor(7, 1, 1, 1, 0.0), Descriptor(2**64 - 1, 1, 1, 1, 0.0)
-    assert list(Sample(known, answer=True).named()) == list(Exchange(known, answer=True).named()) == [7, 2**64 - 1]
+    for message in (Sample(known, is_answer=True), Exchange(known, is_answer=True)):
+        assert list(message.named()) == [7, 2**64 - 1]
     assert list(Heartbeat(known[0], True, False, 1, 1, 1).named()) == list(Relay(b"").named()) == []
 
 
@@ -176,10 +179,10 @@ def test_a_stranger_cannot_fill_the_memory() -> None:
     peer, now = net[0], net.engine.now
     for start in range(0, 20_000, 1_000):
         crowd = tuple(Descriptor(node, node, 9, 5, 1.0) for node in range(start, start + 5_000))
-        peer.on_message(now, 77, Exchange(crowd, answer=True))
+        peer.on_message(now, 77, Exchange(crowd, is_answer=True))
         assert len(peer.overlay.book.known) <= 2 * peer.config.most_known + 2
-    asked = [effect for effect in peer.on_timer(now, "turn") if isinstance(effect, Send)]
-    wanted = sum(len(effect.message.wanted) for effect in asked if isinstance(effect.message, messages.Ask))
+    asked = [effect for effect in peer.on_timer(now, "round") if isinstance(effect, Send)]
+    wanted = sum(len(effect.message.wants) for effect in asked if isinstance(effect.message, messages.Ask))
     assert wanted <= asking.MOST_ASKED + peer.config.table_size + 1
     assert len(peer.overlay.book.known) <= peer.config.most_known + 2
     assert net.nodes[1] in peer.neighbours(now)

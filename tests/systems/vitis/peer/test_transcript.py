@@ -25,6 +25,7 @@ from grapevine.systems.vitis.peer.messages import (
     unpack_proposals,
 )
 from grapevine.systems.vitis.peer.peer import VitisPeer
+from grapevine.systems.vitis.peer.setup import Setup
 from tests.golden import Story, assert_golden
 
 GOLDEN = Path(__file__).with_name("gateway.transcript")
@@ -61,16 +62,15 @@ class Network:
         self._said: dict[tuple[Address, Address, str], object] = {}
 
     def start(self, node: Address) -> None:
-        peer = VitisPeer(
-            node,
-            VitisPeerConfig(table_size=4, ring_and_long_links=2),
+        setup = Setup(
+            me=node,
             ring_id=ring_id(node),
             topics=TOPICS[node],
             topic_id=lambda topic: KEY if topic == STORY else topic,
             contacts=[0] if node else [],
             random=Random(node),
         )
-        self.engine.start(node, peer)
+        self.engine.start(node, VitisPeer(setup, VitisPeerConfig(table_size=4, ring_and_long_links=2)))
 
     def publish(self, node: Address) -> None:
         self.engine.do(node, self.engine.peers[node].publish(self.engine.now, STORY, b"news"))
@@ -78,10 +78,10 @@ class Network:
     def tell(self, sender: Address, to: Address, message: Any) -> Any | None:
         match message:
             case Sample() | Exchange():
-                told = tuple(about.node for about in message.known)
-                return shown(type(message).__name__, of=told, answer=message.answer) if self._meeting else None
+                told = tuple(about.node for about in message.descriptors)
+                return shown(type(message).__name__, of=told, answer=message.is_answer) if self._meeting else None
             case Ask():
-                return shown("Ask", profiles_of=tuple(want.node for want in message.wanted)) if self._meeting else None
+                return shown("Ask", profiles_of=tuple(want.node for want in message.wants)) if self._meeting else None
             case Profile():
                 topics = tuple(unpack(message.added).tolist())
                 return shown("Profile", of=message.node, topics=topics) if self._meeting else None

@@ -27,37 +27,38 @@ _OWN = 0
 
 
 class Book:
-    """Descriptors of known nodes, with the time at which somebody last heard of each."""
+    """Descriptors of known nodes, with the time at which somebody last heard of each.
+
+    What a node knows is in five dictionaries with the same keys; `forget` removes it from all.
+    """
 
     def __init__(self, me: Descriptor, seed: int) -> None:
         self.me, self._seed = me, seed
         self.known: dict[Address, Descriptor] = {}
         self.heard: dict[Address, float] = {}
-        self.teller: dict[Address, Address] = {}  # who described them last
-        self._since: dict[Address, float] = {}  # when their sessions began
-        self._gone: dict[Address, float] = {}  # what others heard of these before is old news
+        self.described_by: dict[Address, Address] = {}  # from whom the descriptors are
+        self._began: dict[Address, float] = {}  # when their sessions began
+        self._gone: dict[Address, float] = {}  # nodes that were dropped; what others heard of them before is old news
         self._rows: dict[Address, int] = {me.node: _OWN}
         self._free: list[int] = []
 
-    def learn(self, now: float, news: Iterable[Descriptor], sender: Address | None = None) -> None:
-        """Take what others know, where it is fresher. What a node says of itself counts in any case."""
-        for told in news:
-            heard = now - max(told.age_s, 0.0)
-            if told.node == self.me.node:
+    def learn(self, now: float, descriptors: Iterable[Descriptor], sender: Address | None = None) -> None:
+        """Take what others know, where it is fresher. What the sender says of itself counts in any case."""
+        for found in descriptors:
+            node, heard = found.node, now - max(found.age_s, 0.0)
+            if node == self.me.node:
                 continue
-            if told.node != sender and heard <= max(
-                self.heard.get(told.node, -np.inf), self._gone.get(told.node, -np.inf)
-            ):
+            if node != sender and heard <= max(self.heard.get(node, -np.inf), self._gone.get(node, -np.inf)):
                 continue
-            known = self.known.get(told.node)
-            if known is None or told.version >= known.version or told.node == sender:
-                self.known[told.node] = told
-                self._since[told.node] = heard - told.up_s
-                self.teller[told.node] = told.node if sender is None else sender
-            self.hear(told.node, heard)
+            known = self.known.get(node)
+            if known is None or found.version >= known.version or node == sender:
+                self.known[node] = found
+                self._began[node] = heard - found.up_s
+                self.described_by[node] = node if sender is None else sender
+            self.hear(node, heard)
 
     def hear(self, node: Address, when: float) -> None:
-        """A sign of life of a known node."""
+        """A sign of life of a node at this time; nothing happens if it is not known."""
         if node in self.known:
             self.heard[node] = max(when, self.heard.get(node, when))
             if node not in self._rows:
@@ -69,15 +70,15 @@ class Book:
             self.known[node] = msgspec.structs.replace(self.known[node], version=version)
 
     def forget(self, node: Address, gone: float = -np.inf) -> None:
-        """Drop it; and what others heard of it until `gone` does not bring it back."""
+        """Drop a node; what others heard of it until `gone` does not bring it back."""
         if self.known.pop(node, None) is not None:
-            del self.heard[node], self._since[node], self.teller[node]
+            del self.heard[node], self._began[node], self.described_by[node]
             self._free.append(self._rows.pop(node))
             if gone > -np.inf:
                 self._gone[node] = gone
 
     def forget_older(self, when: float) -> None:
-        """Nobody has heard of these since."""
+        """Drop those of whom nobody has heard since this time."""
         for node in [node for node, heard in self.heard.items() if heard < when]:
             self.forget(node)
         self._gone = {node: gone for node, gone in self._gone.items() if gone >= when}
@@ -88,17 +89,17 @@ class Book:
         for node in by_freshness(others, len(others))[most:]:
             self.forget(node)
 
-    def told(self, now: float, nodes: Iterable[Address]) -> tuple[Descriptor, ...]:
-        """Descriptors to send, each with its age."""
-        heard, since = self.heard, self._since
+    def descriptors_of(self, now: float, nodes: Iterable[Address]) -> tuple[Descriptor, ...]:
+        """Descriptors to send, each with its age; those of nodes that are not known are left out."""
+        heard, began = self.heard, self._began
         return tuple(
-            Descriptor(d.node, d.ring_id, d.version, d.topics, heard[d.node] - since[d.node], now - heard[d.node])
+            Descriptor(d.node, d.ring_id, d.version, d.topic_count, heard[d.node] - began[d.node], now - heard[d.node])
             for d in (self.known[node] for node in nodes if node in self.known)
         )
 
     def has_settled(self, node: Address, now: float, settle_s: float) -> bool:
-        """Whether the node has been there for so long."""
-        began = now - self.me.up_s if node == self.me.node else self._since[node]
+        """Whether the session of a known node, or of this one, has lasted for so long."""
+        began = now - self.me.up_s if node == self.me.node else self._began[node]
         return now - began >= settle_s
 
     def select(
@@ -110,7 +111,10 @@ class Book:
         backups: list[Address],
         overlap: Overlap,
     ) -> tuple[list[Address], list[Address]]:
-        """Algorithm 4: a new table from the candidates, and new ring backups from these and the old ones."""
+        """Algorithm 4: a new table from the candidates, and new ring backups from these and the old ones.
+
+        Ring links are taken among nodes that have been there for `settle_s`. Free slots of the table are NOBODY.
+        """
         arrays = _Arrays(self, now, settle_s, overlap)
         pool = arrays.pool(candidates)
         picks = np.full(config.table_size, NOBODY, np.int32)
@@ -131,7 +135,10 @@ class Book:
     def next_hops(
         self, now: float, settle_s: float, keys: NDArray[np.uint64], links: list[Address]
     ) -> list[tuple[Address, NDArray[np.int64]]]:
-        """Greedy lookup over the links: by next hop, which of the keys it is for. Others have none."""
+        """Greedy lookup over the links: by next hop, the indices of the keys that it is for.
+
+        A key is left out if no link has settled for `settle_s`, or this node has and none of those is nearer to it.
+        """
         nodes = [self.me.node, *links]
         ids = np.array([self.me.ring_id, *(self.known[node].ring_id for node in links)], np.uint64)
         settled = np.array([self.has_settled(node, now, settle_s) for node in nodes], np.bool_)
@@ -163,7 +170,7 @@ class _Arrays:
         for node, row in self._rows.items():
             known = book.me if row == _OWN else book.known[node]
             ids[row] = known.ring_id
-            weights[row], mass[row] = (0, known.topics) if row == _OWN else overlap(node)
+            weights[row], mass[row] = (0, known.topic_count) if row == _OWN else overlap(node)
             settled[row] = book.has_settled(node, now, settle_s)
         topics = np.concatenate([np.arange(size), np.arange(1, size)]).astype(np.uint16)
         starts = np.concatenate([[0], np.arange(size, 2 * size)]).astype(np.int64)
@@ -179,7 +186,7 @@ class _Arrays:
         return made
 
     def offer(self, pool: Candidates, nodes: Iterable[Address]) -> None:
-        """Add these."""
+        """Add these nodes to a buffer of candidates."""
         rows = self._of(nodes)
         offer_all(pool, rows, np.zeros(len(rows), np.int32), 0, _OWN)
 
@@ -188,5 +195,5 @@ class _Arrays:
 
 
 def by_freshness(heard: Mapping[Address, float], most: int) -> list[Address]:
-    """The most recently heard of first."""
+    """At most so many of these nodes, the most recently heard of first; ties go to the smaller address."""
     return sorted(heard, key=lambda node: (-heard[node], node))[:most]

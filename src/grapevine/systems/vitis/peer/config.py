@@ -10,7 +10,7 @@ from grapevine.systems.vitis.config import VitisConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VitisPeerConfig(VitisConfig):
-    """Vitis' own, what a round is in seconds, and how much of others a node puts up with."""
+    """Vitis' own parameters, what a round is in seconds, and how much of others a node puts up with."""
 
     max_age: int = parameter(
         5,

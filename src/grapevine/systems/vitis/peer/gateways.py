@@ -1,6 +1,6 @@
-"""Algorithm 5 for many topics of one node in one compiled call: what neighbours told, numbered as the rule wants it.
+"""Algorithm 5 for many topics of one node in one compiled call: what neighbours propose, numbered as the rule wants it.
 
-Addresses have 64 bits and the rule takes places in an array, so each topic numbers those whom it concerns: the node
+Addresses have 64 bits and the rule takes indices of arrays, so each topic numbers those whom it concerns: the node
 itself, its neighbours, and whomever these propose. A neighbour's own word about its ring id counts before hearsay.
 """
 
@@ -21,12 +21,12 @@ from grapevine.systems.vitis.rules import Proposals, choose_gateway
 Words = NDArray[np.uint64]
 
 
-class Told(NamedTuple):
+class NeighbourProposals(NamedTuple):
     """Proposals of neighbours, grouped by topic: those of topic i are starts[i] … starts[i + 1]-1."""
 
     starts: NDArray[np.int64]
-    nodes: Words
-    ids: Words
+    nodes: Words  # the neighbours that propose
+    ids: Words  # their ring ids
     gateways: Words
     gateway_ids: Words
     parents: Words
@@ -34,7 +34,7 @@ class Told(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A proposal for each topic."""
+    """This node's proposal for each topic: written by `choose_gateways`."""
 
     gateways: Words
     gateway_ids: Words
@@ -43,8 +43,8 @@ class Chosen(NamedTuple):
 
 
 @njit
-def _place(name: np.uint64, id: np.uint64, names: Words, ids: Words, count: int) -> tuple[int, int]:
-    """The number of this name, a new one if need be; and how many there are now."""
+def _number(name: np.uint64, id: np.uint64, names: Words, ids: Words, count: int) -> tuple[int, int]:
+    """The number of an address in `names`, a new one if need be, with its ring id; and how many there are now."""
     for at in range(count):
         if names[at] == name:
             return at, count
@@ -54,12 +54,12 @@ def _place(name: np.uint64, id: np.uint64, names: Words, ids: Words, count: int)
 
 @njit
 def choose_gateways(
-    d: int, me: np.uint64, my_id: np.uint64, topics: Words, keys: Words, told: Told, out: Chosen
+    d: int, me: np.uint64, my_id: np.uint64, topics: Words, keys: Words, proposed: NeighbourProposals, out: Chosen
 ) -> None:
-    """Algorithm 5 (`choose_gateway`) for each topic, whose places on the ring are the keys."""
+    """Algorithm 5 (`choose_gateway`) for each topic; `keys` are the topics' ring ids."""
     widest = np.int64(0)
     for i in range(len(topics)):
-        widest = max(widest, told.starts[i + 1] - told.starts[i])
+        widest = max(widest, proposed.starts[i + 1] - proposed.starts[i])
     room = 1 + 3 * widest
     names, ids, away = np.empty(room, np.uint64), np.empty(room, np.uint64), np.empty(room, np.uint64)
     made = Proposals(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32))
@@ -67,17 +67,17 @@ def choose_gateways(
     starts = np.zeros(2, np.int64)
     graph = Scratch(np.empty(0, np.int32), starts, edges)
     for i in range(len(topics)):
-        first, last = told.starts[i], told.starts[i + 1]
+        first, last = proposed.starts[i], proposed.starts[i + 1]
         names[0], ids[0], count = me, my_id, 1
         for at in range(first, last):
-            names[count], ids[count] = told.nodes[at], told.ids[at]
+            names[count], ids[count] = proposed.nodes[at], proposed.ids[at]
             count += 1
         for at in range(first, last):
             j = 1 + at - first
-            made.gateway[j], count = _place(told.gateways[at], told.gateway_ids[at], names, ids, count)
-            made.hops[j] = told.hops[at]
+            made.gateway[j], count = _number(proposed.gateways[at], proposed.gateway_ids[at], names, ids, count)
+            made.hops[j] = proposed.hops[at]
         for at in range(first, last):  # after the gateways: nobody says a parent's id, and a gateway's is needed
-            made.parent[1 + at - first], count = _place(told.parents[at], np.uint64(0), names, ids, count)
+            made.parent[1 + at - first], count = _number(proposed.parents[at], np.uint64(0), names, ids, count)
         for at in range(count):
             away[at], seen[at] = ring_distance(ids[at], keys[i]), NOBODY
         starts[1] = last - first

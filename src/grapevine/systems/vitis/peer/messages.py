@@ -1,7 +1,8 @@
-"""What Vitis' nodes say to each other.
+"""What Vitis' nodes send each other.
 
 A node may have a hundred thousand topics, so these travel apart from descriptors, and as bytes: ascending 64-bit
-numbers, or records, in parts that fit a frame.
+numbers, or records, in parts that fit a frame. Strangers may send anything: what has a number out of its range is
+ignored, and whoever asks for more than a node gives anybody is counted (`Peer.excesses`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from grapevine.model.ids import RING_SIZE
 from grapevine.systems.contracts.peer import Address, Message
 
 WORDS = 1 << 64  # addresses and topics are below it
-MOST_VERSIONS = 1 << 62  # a profile changes less often
+MOST_VERSIONS = 1 << 62  # versions, serials and sequence numbers are below it
 MOST_HOPS = 1_000  # far beyond any reach of gateways
 MOST_DESCRIPTORS = 1_000  # of which a message is believed
 TOPICS_A_PART = 16_384  # 128 KiB
@@ -27,153 +28,195 @@ PROPOSALS_A_PART = 4_096  # 136 KiB
 Topics = NDArray[np.uint64]
 Records = NDArray[Any]
 TOPIC = np.dtype("<u8")
-PROPOSAL = np.dtype(  # whom a member proposes as the gateway of a topic (Algorithm 5)
+PROPOSAL = np.dtype(  # whom a member proposes as the gateway of a topic, and from whom it has that (Algorithm 5)
     [("topic", "<u8"), ("gateway", "<u8"), ("gateway_id", "<u8"), ("parent", "<u8"), ("hops", "<u2")]
 )
 
 
 def pack(topics: Topics) -> bytes:
-    """Topics as they travel."""
+    """Ascending topics as they travel; the inverse of `unpack`."""
     return topics.astype(TOPIC, copy=False).tobytes()
 
 
-def unpack(told: bytes) -> Topics:
+def unpack(content: bytes) -> Topics:
     """Topics that came, ascending and each once; none if the bytes cannot be a part."""
-    if len(told) % TOPIC.itemsize or len(told) > TOPICS_A_PART * TOPIC.itemsize:
+    if len(content) % TOPIC.itemsize or len(content) > TOPICS_A_PART * TOPIC.itemsize:
         return np.empty(0, np.uint64)
-    return np.unique(np.frombuffer(told, TOPIC).astype(np.uint64, copy=False))
+    return np.unique(np.frombuffer(content, TOPIC).astype(np.uint64, copy=False))
 
 
-def unpack_proposals(told: bytes) -> Records:
+def unpack_proposals(content: bytes) -> Records:
     """Proposals that came, by ascending topic; those that cannot be what they stand for are left out."""
-    if len(told) % PROPOSAL.itemsize or len(told) > PROPOSALS_A_PART * PROPOSAL.itemsize:
+    if len(content) % PROPOSAL.itemsize or len(content) > PROPOSALS_A_PART * PROPOSAL.itemsize:
         return np.empty(0, PROPOSAL)
-    made = np.frombuffer(told, PROPOSAL)
+    made = np.frombuffer(content, PROPOSAL)
     made = made[made["hops"] < MOST_HOPS]
     return made[np.unique(made["topic"], return_index=True)[1]]
 
 
 def parts(items: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
-    """These in parts of at most this size; nothing is one empty part."""
+    """These in parts of at most this size; of nothing there is one empty part."""
     for start in range(0, max(len(items), 1), size):
         yield items[start : start + size]
 
 
 class Descriptor(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """What is known of a node, its topics aside, and how long ago somebody heard of it."""
+    """What is known of a node, its topics aside. The node makes it, others pass it on with its age."""
 
     node: Address
     ring_id: int
-    version: int  # of its profile
-    topics: int  # how many there are in it
-    up_s: float  # how long it had been there
-    age_s: float = 0.0
+    version: int  # of its profile: who has another one asks for the topics
+    topic_count: int  # topics in that version
+    up_s: float  # for how long its session had lasted when somebody last heard of it
+    age_s: float = 0.0  # how long ago that is
 
     def is_sound(self) -> bool:
-        """Whether the numbers can be what they stand for; strangers may send anything."""
+        """False if a number is out of its range. Checked before anything else looks at the descriptor."""
         seconds = math.isfinite(self.up_s) and math.isfinite(self.age_s) and self.up_s >= 0 and self.age_s >= 0
-        profile = 0 <= self.version < MOST_VERSIONS and 0 <= self.topics < WORDS
+        profile = 0 <= self.version < MOST_VERSIONS and 0 <= self.topic_count < WORDS
         return seconds and profile and 0 <= self.node < WORDS and 0 <= self.ring_id < RING_SIZE
 
 
-class Sample(Message, frozen=True):
-    """Newscast: my cache, and myself."""
+# Gossip
 
-    known: tuple[Descriptor, ...]
-    answer: bool
+
+class Sample(Message, frozen=True):
+    """Newscast: the sender's cache of random nodes, and itself. To a random member of it every `sample_rounds`.
+
+    Both keep the freshest of both caches. A node that knows nobody sends it to its contacts, with itself alone. The
+    receiver of a question answers with its own; if no answer comes, the next round asks somebody else.
+    """
+
+    descriptors: tuple[Descriptor, ...]
+    is_answer: bool
 
     def named(self) -> Iterable[Address]:
-        return (told.node for told in self.known)
+        return (descriptor.node for descriptor in self.descriptors)
 
 
 class Exchange(Message, frozen=True):
-    """T-Man: my table, samples and ring backups, and myself (Algorithms 2 and 3)."""
+    """T-Man: the sender's table, samples and ring backups, and itself (Algorithms 2 and 3). To a neighbour every round.
 
-    known: tuple[Descriptor, ...]
-    answer: bool
+    The receiver of a question answers with its own. Both choose their next tables from what they have got. If no answer
+    comes, the sender chooses from less.
+    """
+
+    descriptors: tuple[Descriptor, ...]
+    is_answer: bool
 
     def named(self) -> Iterable[Address]:
-        return (told.node for told in self.known)
+        return (descriptor.node for descriptor in self.descriptors)
+
+
+class Goodbye(Message, frozen=True):
+    """To all neighbours, from a node that leaves in good order. The receiver forgets it and what it proposed.
+
+    If it is lost, the receiver notices the silence after `max_age` rounds.
+    """
+
+
+# Agreement on gateways (see `agreement`)
 
 
 class Heartbeat(Message, frozen=True):
-    """I am there (Algorithm 6), and this is what I propose now for the topics that we share: what is new of it.
+    """To every neighbour in every round (Algorithm 6): the sender is there, and what is new in its proposals.
 
-    Messages to one neighbour are numbered, so that it notices when one was lost. From `since` on they tell everything.
+    Proposals that changed go in as many heartbeats as they need, and in one when there are none. The receiver notes
+    that the sender is alive and chooses gateways again where a proposal has changed. Heartbeats to one neighbour have
+    serials without gaps, so that the receiver notices when one was lost.
     """
 
-    me: Descriptor
-    link: bool  # you are in my table
-    repeat: bool  # tell me everything again: I missed something
-    session: int  # numbers are those of a session
-    since: int
-    number: int
-    proposals: bytes = b""  # PROPOSAL
-    withdrawn: bytes = b""  # topics that I want no more
+    sender: Descriptor  # of the sender; otherwise the message is ignored
+    is_link: bool  # the sender has the receiver in its table; if not, the link is the receiver's choice alone
+    repeat: bool  # the sender has missed some of the receiver's heartbeats, and wants to have everything again
+    session: int  # of the sender, drawn at random: serials of different sessions have nothing to do with each other
+    complete_from: int  # heartbeats with this serial and those that follow say everything; earlier ones do not matter
+    serial: int
+    proposals: bytes = b""  # records of PROPOSAL, for topics that both have, as far as the sender knows
+    withdrawn: bytes = b""  # topics that the sender no longer has, so that its proposals for them are void
 
     def is_sound(self) -> bool:
-        """The same."""
-        return 0 <= self.since <= self.number < MOST_VERSIONS
+        """False if a serial is out of its range. Checked before anything is taken from the message."""
+        return 0 <= self.complete_from <= self.serial < MOST_VERSIONS
+
+
+# Profiles (see `asking`)
 
 
 class Want(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """The profile of a node, of which the asker has this version; 0: none."""
+    """A profile that is asked for, and what the asker has of it."""
 
-    node: Address
-    version: int
+    node: Address  # whose profile it is
+    version: int  # that the asker has; 0: none
 
 
 class Ask(Message, frozen=True):
-    """These profiles, please."""
+    """A request for profiles: to a neighbour for its own, or to whoever described a stranger for that one's.
 
-    wanted: tuple[Want, ...]
+    The receiver answers with `Profile` messages for those that it knows in a later version, and is silent about others.
+    A question that is not answered within a few rounds is asked again, of the node itself in the end.
+    """
+
+    wants: tuple[Want, ...]
 
 
 class Profile(Message, frozen=True):
-    """The topics of a node in one of so many parts, or what changed in them since the version `base`."""
+    """The answer to `Ask`: the topics of a node, or what has changed in them since a version that the asker has.
+
+    Taken only from whom the profile was asked, and only when its parts make the set that they announce. What does not
+    fit is dropped, and the profile is asked for again.
+    """
 
     node: Address
-    version: int
-    base: int  # 0: these are all topics
-    part: int
+    version: int  # that this makes, with the other parts
+    base: int  # the version that has to be changed; 0: these are all topics
+    part: int  # of the topics, from 0; a change always is one part
     parts: int
-    count: int  # topics of the version, and their sum, so that nobody puts together what does not fit together
-    total: int
-    added: bytes
+    topic_count: int  # in the version that this makes
+    checksum: int  # of these topics (`interests.checksum`)
+    added: bytes  # topics that are new, or new again
     removed: bytes = b""  # of a change: topics that are no longer there
 
     def is_sound(self, most_topics: int) -> bool:
-        """The same."""
-        numbers = 0 <= self.version < MOST_VERSIONS and 0 <= self.base < MOST_VERSIONS and self.count >= 0
+        """False if a number is out of its range, or the parts cannot make so many topics. Checked before all else."""
+        numbers = 0 <= self.version < MOST_VERSIONS and 0 <= self.base < MOST_VERSIONS and self.topic_count >= 0
         return (
             numbers
-            and self.count <= most_topics
-            and self.parts == (1 if self.base else max(-(-self.count // TOPICS_A_PART), 1))
+            and self.topic_count <= most_topics
+            and self.parts == (1 if self.base else max(-(-self.topic_count // TOPICS_A_PART), 1))
             and 0 <= self.part < self.parts
         )
 
 
+# Events
+
+
 class Relay(Message, frozen=True):
-    """Carry these topics to me: I am a gateway, or on the way from one to the rendezvous (Algorithm 5, line 22)."""
+    """A request to carry these topics' events to and from the sender (Algorithm 5, line 21).
+
+    From a gateway, or a node on the way from one to the rendezvous, to the next hop of the lookup, every
+    `relay_rounds`. The receiver carries them for a while and passes the request on, until it reaches the rendezvous. A
+    path that is not renewed ends by itself. More topics than `most_relays` of one neighbour are refused and counted.
+    """
 
     topics: bytes
 
 
 class Notify(Message, frozen=True):
-    """An event."""
+    """An event: to all neighbours that want the topic or are on a relay path of it.
+
+    A node that neither wants nor carries the topic sends it to the next hop towards the rendezvous instead. The
+    receiver passes a new event on and delivers it to a subscriber; what it has had is dropped. Nothing is repeated.
+    """
 
     carries_event: ClassVar[bool] = True
 
     topic: int
-    sequence: int
+    sequence: int  # the publisher's number of it in this topic
     publisher: Address
     payload: bytes
-    lookup: bool = False  # on its way from somebody who neither wants nor carries the topic
+    lookup: bool = False  # sent towards the rendezvous by a node outside the topic; for observers, receivers ignore it
 
     def is_sound(self) -> bool:
-        """The same."""
+        """False if a number is out of its range. Such an event is dropped before it is noted as seen."""
         return 0 <= self.topic < WORDS and 0 <= self.publisher < WORDS and 0 <= self.sequence < MOST_VERSIONS
-
-
-class Goodbye(Message, frozen=True):
-    """I leave."""

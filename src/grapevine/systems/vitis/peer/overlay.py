@@ -26,7 +26,7 @@ _MOST_REVERSE = 1_000  # who may have this node in its table; the host bounds co
 
 
 class Overlay:
-    """A node's view of the network."""
+    """One node's view of the network. Only the book has descriptors; all else is addresses of nodes in it."""
 
     def __init__(
         self,
@@ -38,23 +38,24 @@ class Overlay:
     ) -> None:
         self._config, self._random, self._overlap, self._ring_id_of = config, random, overlap, ring_id_of
         self.book = Book(me, random.getrandbits(32))
-        self.cache: dict[Address, float] = {}  # Newscast: whom, and when somebody last heard of it
+        self.cache: dict[Address, float] = {}  # Newscast: random nodes, and when somebody last heard of each
         self.table: list[Address] = []  # successor, predecessor, long links, friends; NOBODY: free
-        self.backups: list[Address] = []
+        self.backups: list[Address] = []  # nodes near on the ring, in case a ring link fails
         self.reverse: dict[Address, float] = {}  # who has this node in its table, and when it last said so
         self._taken: dict[Address, float] = {}  # since when the links are in the table
-        self._offered: dict[Address, None] = {}  # candidates since the last turn
+        self._offered: dict[Address, None] = {}  # candidates that came since the last round
 
     def neighbours(self) -> list[Address]:
-        """Links, both ways."""
+        """Nodes in the table, then those that have this node in theirs; each once."""
         return list(dict.fromkeys([*(node for node in self.table if node != NOBODY), *self.reverse]))
 
-    def learn(self, now: float, sender: Address, news: Iterable[Descriptor]) -> None:
-        """Take what somebody tells; strangers may tell anything, and a lot of it."""
+    def learn(self, now: float, sender: Address, descriptors: Iterable[Descriptor]) -> None:
+        """Take what somebody says of nodes; strangers may say anything, and a lot of it."""
         config, book, oldest = self._config, self.book, self._config.hearsay_s
-        place = self._ring_id_of
-        sound = (told for told in news if told.is_sound() and told.age_s < oldest)
-        book.learn(now, [told for told in sound if place is None or told.ring_id == place(told.node)], sender)
+        ring_id_of = self._ring_id_of
+        sound = (found for found in descriptors if found.is_sound() and found.age_s < oldest)
+        right = [found for found in sound if ring_id_of is None or found.ring_id == ring_id_of(found.node)]
+        book.learn(now, right, sender)
         if len(book.known) > 2 * config.most_known + len(self.reverse):
             book.trim(config.most_known, {*self.table, *self.reverse})
             self._drop_unknown()
@@ -69,7 +70,7 @@ class Overlay:
         return before != (node in self.reverse)
 
     def forget(self, now: float, node: Address) -> None:
-        """It left, or cannot be reached. News of it may have been on their way for as long as a round."""
+        """The node left, or cannot be reached. News of it that are on their way, for up to a round, do not count."""
         self.reverse.pop(node, None)
         self.book.forget(node, gone=now + self._config.round_s)
         self._drop_unknown()
@@ -85,6 +86,7 @@ class Overlay:
         self._drop_unknown()
 
     def _drop_unknown(self) -> None:
+        """Whoever is not in the book any more is in no view either."""
         known = self.book.known
         self.cache = {node: heard for node, heard in self.cache.items() if node in known}
         self.table = [node if node in known else NOBODY for node in self.table]
@@ -94,48 +96,48 @@ class Overlay:
     # Newscast
 
     def sample_partner(self) -> Address | None:
-        """A random member of the cache."""
+        """A random member of the cache; None if it is empty."""
         return self._random.choice(sorted(self.cache)) if self.cache else None
 
     def sample(self, now: float) -> tuple[Descriptor, ...]:
-        """The cache, and this node."""
-        return self.book.me, *self.book.told(now, self.cache)
+        """What a `Sample` has: this node, and the cache."""
+        return self.book.me, *self.book.descriptors_of(now, self.cache)
 
-    def merge_sample(self, now: float, sender: Address, known: tuple[Descriptor, ...]) -> None:
-        """Keep the freshest of both."""
-        known = known[:MOST_DESCRIPTORS]
-        self.learn(now, sender, known)
+    def merge_sample(self, now: float, sender: Address, descriptors: tuple[Descriptor, ...]) -> None:
+        """A `Sample` came: keep the freshest of both caches."""
+        descriptors = descriptors[:MOST_DESCRIPTORS]
+        self.learn(now, sender, descriptors)
         heard = self.book.heard
-        nodes = {told.node for told in known if told.node in heard} | {n for n in self.cache if n in heard}
+        nodes = {found.node for found in descriptors if found.node in heard} | {n for n in self.cache if n in heard}
         fresh = by_freshness({node: heard[node] for node in nodes}, self._config.sample_size)
         self.cache = {node: heard[node] for node in fresh}
 
     # T-Man
 
-    def exchange_partner(self, turn: int) -> Address | None:
-        """A neighbour, every other turn one of the ring; without any, a sample."""
+    def exchange_partner(self, rounds: int) -> Address | None:
+        """A neighbour, in every other round one of the ring; without any, a sample; None if there is none either."""
         links = [node for node in self.table if node != NOBODY]
         ring = [node for node in self.table[:2] if node != NOBODY]
-        partners = (ring if turn % 2 and ring else links) or sorted(self.cache)
+        partners = (ring if rounds % 2 and ring else links) or sorted(self.cache)
         return self._random.choice(partners) if partners else None
 
     def view(self, now: float) -> tuple[Descriptor, ...]:
-        """Table, samples and backups, and this node."""
+        """What an `Exchange` has: this node, table, samples and backups."""
         nodes = dict.fromkeys([*self.table, *self.cache, *self.backups])
-        return self.book.me, *self.book.told(now, nodes)
+        return self.book.me, *self.book.descriptors_of(now, nodes)
 
-    def merge_view(self, now: float, sender: Address, known: tuple[Descriptor, ...]) -> None:
-        """These are candidates of the next turn."""
-        known = known[:MOST_DESCRIPTORS]
-        self.learn(now, sender, known)
-        self._offered |= {told.node: None for told in known if told.node in self.book.known}
+    def merge_view(self, now: float, sender: Address, descriptors: tuple[Descriptor, ...]) -> None:
+        """An `Exchange` came: its nodes are candidates in the next round."""
+        descriptors = descriptors[:MOST_DESCRIPTORS]
+        self.learn(now, sender, descriptors)
+        self._offered |= {found.node: None for found in descriptors if found.node in self.book.known}
 
     @property
     def _is_new(self) -> bool:
         return self.book.me.up_s < self._config.settle_s
 
     def select(self, now: float) -> None:
-        """Algorithm 4, once a turn, from all that came in since the last."""
+        """Algorithm 4, once a round, from all that came in since the last."""
         candidates = dict.fromkeys([*self.table, *self.cache, *sorted(self._offered)])
         self._offered = {}
         settle_s = 0.0 if self._is_new else self._config.settle_s
@@ -154,7 +156,7 @@ class Overlay:
         return list(dict.fromkeys(node for node in self.table if heard.get(node, -np.inf) >= fresh))
 
     def next_hops(self, now: float, keys: NDArray[np.uint64]) -> list[tuple[Address, NDArray[np.int64]]]:
-        """By next hop towards the keys, which of them it is for."""
+        """By next hop towards the keys, the indices of those that it is for."""
         links, settle_s = self.usable_links(now), self._config.settle_s
         if self._is_new and not any(self.book.has_settled(node, now, settle_s) for node in links):
             settle_s = 0.0

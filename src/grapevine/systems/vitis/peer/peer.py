@@ -1,10 +1,13 @@
-"""A Vitis node: one turn a round of sampling, exchange, heartbeats and elections; events whenever they come."""
+"""A Vitis node: puts the parts together, drives them once a round, and passes events on whenever they come.
+
+A round of a node lasts `round_s`, give or take a tenth, so that nodes do not act in step. In it the node drops who was
+silent, chooses its table anew, gossips with two others, elects gateways, sends heartbeats to all neighbours, renews the
+relay paths of topics whose gateway it is, and asks for profiles that it lacks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
-from random import Random
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,66 +47,45 @@ from grapevine.systems.vitis.peer.messages import (
     unpack,
 )
 from grapevine.systems.vitis.peer.overlay import Overlay
-from grapevine.systems.vitis.peer.profiles import Shelf
+from grapevine.systems.vitis.peer.profiles import KnownProfiles
 from grapevine.systems.vitis.peer.relays import Relays
+from grapevine.systems.vitis.peer.setup import Memory, Setup
 from grapevine.systems.vitis.peer.window import Windows
 
 _CONTACTS = 20  # that are remembered
-_MOST_ROUTES = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What a node keeps between two sessions."""
-
-    version: int
-    topics: tuple[int, ...]
-    contacts: tuple[Address, ...] = ()
-    sequences: dict[int, int] = field(default_factory=dict)
-    seen: Windows = field(default_factory=Windows)
+_MOST_CARRIERS = 10_000  # topics whose carriers are remembered
 
 
 class Proposal(NamedTuple):
     """Whom a node proposes as the gateway of a topic."""
 
     gateway: Address
-    parent: Address
-    hops: int
+    parent: Address  # the neighbour that proposed it; the node itself if it proposes itself
+    hops: int  # to the gateway
 
 
 class VitisPeer(Peer):
-    """One session of a node."""
+    """One session of a node; `Setup` says who it is. What remains of it for the next one is in `memory()`."""
 
-    def __init__(
-        self,
-        me: Address,
-        config: VitisPeerConfig,
-        *,
-        ring_id: int,
-        topics: Iterable[int],
-        topic_id: Callable[[int], int],
-        contacts: Iterable[Address],
-        random: Random,
-        memory: Memory | None = None,
-        ring_id_of: Callable[[Address], int] | None = None,  # where it follows from the address, nobody can choose it
-    ) -> None:
-        self.me, self.config = me, config
-        self._ring_id, self._topic_id, self._random = ring_id, topic_id, random
+    def __init__(self, setup: Setup, config: VitisPeerConfig) -> None:
+        memory, random = setup.memory, setup.random
+        self.me, self.config = setup.me, config
+        self._ring_id, self._topic_id, self._random = setup.ring_id, setup.topic_id, random
         version = memory.version + 1 if memory else 1
-        self.interests = Interests(memory.topics if memory else topics, version, config.most_topics)
-        self._contacts = tuple(memory.contacts if memory and memory.contacts else contacts)
+        self.interests = Interests(memory.topics if memory else setup.topics, version, config.most_topics)
+        self._contacts = tuple(memory.contacts if memory and memory.contacts else setup.contacts)
         self._sequences = dict(memory.sequences) if memory else {}
         self._seen = memory.seen if memory else Windows()
         self._started = 0.0
-        self._turns = 0
-        self.shelf = Shelf(config.most_topics)
-        self.overlay = Overlay(self._about(0.0), config, random, self.shelf.overlap, ring_id_of)
-        self._asking = Asking(self.overlay.book, self.shelf, self.interests, config)
-        self.elections = Elections(me, ring_id, config.gateway_reach)
+        self._rounds = 0
+        self.profiles = KnownProfiles(config.most_topics)
+        self.overlay = Overlay(self._descriptor(0.0), config, random, self.profiles.overlap, setup.ring_id_of)
+        self._asking = Asking(self.overlay.book, self.profiles, self.interests, config)
+        self.elections = Elections(setup.me, setup.ring_id, config.gateway_reach)
         session = random.getrandbits(53)
-        self.agreement = Agreement(self.elections, self.interests, self.shelf, self._keys, session)
-        self.relays = Relays(self._keys, config.most_relays)
-        self._routes: dict[int, list[Address]] = {}  # `carriers` of topics, until something changes
+        self.agreement = Agreement(self.elections, self.interests, self.profiles, self._ring_ids, session)
+        self.relays = Relays(self._ring_ids, config.most_relays)
+        self._carriers: dict[int, list[Address]] = {}  # of topics that were asked about, until something changes
         self._linked: set[Address] = set()
         self._out: list[Effect] = []
         self._handlers: dict[type, Callable[[float, Address, Any], None]] = {
@@ -123,7 +105,7 @@ class VitisPeer(Peer):
         self._started = now
         self._renew(now)
         self._call_contacts()
-        self._out.append(SetTimer("turn", self._random.random() * self.config.round_s))
+        self._out.append(SetTimer("round", self._random.random() * self.config.round_s))
         return self._take()
 
     def on_message(self, now: float, sender: Address, message: Any) -> Effects:
@@ -131,19 +113,19 @@ class VitisPeer(Peer):
         if handler is not None:
             self.overlay.book.hear(sender, now)
             if isinstance(message, (Profile, Relay)):
-                self._routes.clear()
+                self._carriers.clear()
             handler(now, sender, message)
         return self._take()
 
     def on_timer(self, now: float, timer: Any) -> Effects:
-        if timer == "turn":
-            self._turn(now)
+        if timer == "round":
+            self._round(now)
         return self._take()
 
     def meet(self, now: float, node: Address) -> Effects:
         if node != self.me:
             self._contacts = (*self._contacts, node)[-_CONTACTS:]
-            self._send(node, Sample((self.overlay.book.me,), answer=False))
+            self._send(node, Sample((self.overlay.book.me,), is_answer=False))
         return self._take()
 
     def on_unreachable(self, now: float, node: Address) -> Effects:
@@ -206,40 +188,42 @@ class VitisPeer(Peer):
 
     @property
     def topics(self) -> set[int]:
-        """What the node wants."""
+        """The topics that the application subscribes to."""
         return self.interests.topics
 
     @property
     def table(self) -> list[Address]:
-        """Successor, predecessor, long links, friends; NOBODY: free."""
+        """The routing table: successor, predecessor, long links, friends; NOBODY: free."""
         return self.overlay.table
 
     @property
     def reverse(self) -> Collection[Address]:
-        """Who has this node in its table."""
+        """Nodes that have this one in their tables, as they said in the last rounds."""
         return self.overlay.reverse
 
     @property
     def proposals(self) -> dict[int, Proposal]:
-        """Gateways by topic."""
+        """By topic, whom this node proposes as the gateway."""
         return {
             topic: Proposal(gateway, parent, hops)
             for topic, gateway, _, parent, hops in self.elections.proposals.tolist()
         }
 
     def neighbours(self, now: float) -> list[Address]:
-        """Links, both ways."""
+        """Nodes in the table, and those that have this node in theirs."""
         return self.overlay.neighbours()
 
-    # A turn
+    # A round
 
-    def _about(self, now: float) -> Descriptor:
+    def _descriptor(self, now: float) -> Descriptor:
+        """This node, as others shall know it."""
         interests = self.interests
         return Descriptor(self.me, self._ring_id, interests.version, len(interests.topics), now - self._started)
 
     def _renew(self, now: float) -> None:
-        self.overlay.book.me = self._about(now)
-        self._routes.clear()
+        """Topics, or the time, have changed: so has the descriptor, and events may go other ways."""
+        self.overlay.book.me = self._descriptor(now)
+        self._carriers.clear()
 
     def _send(self, to: Address, message: Message) -> None:
         self._out.append(Send(to, message))
@@ -250,36 +234,36 @@ class VitisPeer(Peer):
 
     def _call_contacts(self) -> None:
         for node in self._contacts:
-            self._send(node, Sample((self.overlay.book.me,), answer=False))
+            self._send(node, Sample((self.overlay.book.me,), is_answer=False))
 
-    def _turn(self, now: float) -> None:
+    def _round(self, now: float) -> None:
         config, overlay = self.config, self.overlay
-        self._turns += 1
+        self._rounds += 1
         self._renew(now)
-        self.shelf.measure_by(self.interests.array())
+        self.profiles.compare_with(self.interests.array())
         overlay.forget_silent(now)
         self.relays.expire(now)
         overlay.select(now)
         self._asking.forget_unknown(now)
-        self.shelf.meet(overlay.neighbours())
+        self.profiles.meet(overlay.neighbours())
         if not overlay.book.known:
             self._call_contacts()  # nobody answered: a contact may be there again
-        if self._turns % config.sample_rounds == 0 and (partner := overlay.sample_partner()) is not None:
-            self._send(partner, Sample(overlay.sample(now), answer=False))
-        if (partner := overlay.exchange_partner(self._turns)) is not None:
-            self._send(partner, Exchange(overlay.view(now), answer=False))
+        if self._rounds % config.sample_rounds == 0 and (partner := overlay.sample_partner()) is not None:
+            self._send(partner, Sample(overlay.sample(now), is_answer=False))
+        if (partner := overlay.exchange_partner(self._rounds)) is not None:
+            self._send(partner, Exchange(overlay.view(now), is_answer=False))
         known = overlay.book.known
         self.agreement.elect({node: known[node].ring_id for node in overlay.neighbours()})
         for node in overlay.neighbours():
             for heartbeat in self.agreement.heartbeats(node, overlay.book.me, node in self.table):
                 self._send(node, heartbeat)
-        if self._turns % config.relay_rounds == 0:
-            mine = self.elections.gateway_of()  # Algorithm 5, lines 20-22
-            self._extend(now, self.elections.topics[mine], self.elections.keys[mine])
+        if self._rounds % config.relay_rounds == 0:
+            mine = self.elections.gateway_of()  # Algorithm 5, lines 20 and 21
+            self._extend(now, self.elections.topics[mine], self.elections.ring_ids[mine])
         for node, question in self._asking.questions(now, set(overlay.neighbours())):
             self._send(node, question)
         self._announce_links()
-        self._out.append(SetTimer("turn", config.round_s * self._random.uniform(0.9, 1.1)))
+        self._out.append(SetTimer("round", config.round_s * self._random.uniform(0.9, 1.1)))
 
     def _announce_links(self) -> None:
         linked = set(self.overlay.neighbours())
@@ -290,54 +274,56 @@ class VitisPeer(Peer):
     # Gossip
 
     def _on_sample(self, now: float, sender: Address, message: Sample) -> None:
-        if not message.answer:
-            self._send(sender, Sample(self.overlay.sample(now), answer=True))
-        self.overlay.merge_sample(now, sender, message.known)
+        if not message.is_answer:
+            self._send(sender, Sample(self.overlay.sample(now), is_answer=True))
+        self.overlay.merge_sample(now, sender, message.descriptors)
 
     def _on_exchange(self, now: float, sender: Address, message: Exchange) -> None:
-        if not message.answer:
-            self._send(sender, Exchange(self.overlay.view(now), answer=True))
-        self.overlay.merge_view(now, sender, message.known)
+        if not message.is_answer:
+            self._send(sender, Exchange(self.overlay.view(now), is_answer=True))
+        self.overlay.merge_view(now, sender, message.descriptors)
 
     def _on_ask(self, now: float, sender: Address, message: Ask) -> None:
         for answer in self._asking.answers(sender, message):
             self._send(sender, answer)
 
     def _on_profile(self, now: float, sender: Address, message: Profile) -> None:
-        self.excesses += message.count > self.config.most_topics
+        self.excesses += message.topic_count > self.config.most_topics
         update = self._asking.take(sender, message)
         if update is not None:
-            self.agreement.tell_again(update.node, update.added)
+            self.agreement.repeat_for(update.node, update.added)
 
     def _on_goodbye(self, now: float, sender: Address, message: Goodbye) -> None:
         self._forget(now, sender)
 
     def _forget(self, now: float, node: Address) -> None:
+        """The node is gone, and what is known of it counts no more."""
         self.overlay.forget(now, node)
-        self.shelf.forget(node)
+        self.profiles.forget(node)
         self.relays.drop(node)
         self.agreement.forget(node)
-        self._routes.clear()
+        self._carriers.clear()
 
     def _on_heartbeat(self, now: float, sender: Address, message: Heartbeat) -> None:
-        if message.me.node != sender or not message.me.is_sound():
+        if message.sender.node != sender or not message.sender.is_sound():
             return
-        self.overlay.learn(now, sender, (message.me,))
-        if self.overlay.link(now, sender, message.link):
-            self._routes.clear()
+        self.overlay.learn(now, sender, (message.sender,))
+        if self.overlay.link(now, sender, message.is_link):
+            self._carriers.clear()
         if sender in self.overlay.reverse or sender in self.table:
-            self.agreement.hear(sender, message)
+            self.agreement.on_heartbeat(sender, message)
 
     # Relay paths
 
-    def _keys(self, topics: Topics) -> Topics:
+    def _ring_ids(self, topics: Topics) -> Topics:
+        """Where on the ring the rendezvous of these topics are."""
         return np.fromiter(map(self._topic_id, topics.tolist()), np.uint64, len(topics))
 
-    def _extend(self, now: float, topics: Topics, keys: Topics) -> None:
-        """Take the paths of these topics one step nearer to their rendezvous."""
+    def _extend(self, now: float, topics: Topics, ring_ids: Topics) -> None:
+        """Take the paths of these topics one step nearer to their rendezvous; at it, they end."""
         until = now + self.config.relay_s
-        for hop, which in self.overlay.next_hops(now, keys):
-            self.relays.carry(hop, topics[which], until, keys[which])
+        for hop, which in self.overlay.next_hops(now, ring_ids):
+            self.relays.carry(hop, topics[which], until, ring_ids[which])
             for some in parts(topics[which], TOPICS_A_PART):
                 self._send(hop, Relay(pack(some)))
 
@@ -347,19 +333,19 @@ class VitisPeer(Peer):
             until = now + self.config.relay_s
             asked = unpack(message.topics)
             self.excesses += self.relays.exceeds(sender, asked)
-            topics, keys = self.relays.join(sender, asked, until, until - self.config.round_s)
-            self._extend(now, topics, keys)
+            topics, ring_ids = self.relays.join(sender, asked, until, until - self.config.round_s)
+            self._extend(now, topics, ring_ids)
 
     def carriers(self, now: float, topic: int) -> list[Address]:
         """With whom events of the topic are exchanged: neighbours who want it, if this node does, and relay paths."""
-        if topic not in self._routes:
-            if len(self._routes) >= _MOST_ROUTES:
-                self._routes.clear()
+        if topic not in self._carriers:
+            if len(self._carriers) >= _MOST_CARRIERS:
+                self._carriers.clear()
             wanting = []
             if topic in self.topics:
-                wanting = [node for node in self.overlay.neighbours() if self.shelf.wants(node, topic)]
-            self._routes[topic] = list(dict.fromkeys([*wanting, *self.relays.of(now, topic)]))
-        return self._routes[topic]
+                wanting = [node for node in self.overlay.neighbours() if self.profiles.wants(node, topic)]
+            self._carriers[topic] = list(dict.fromkeys([*wanting, *self.relays.of(now, topic)]))
+        return self._carriers[topic]
 
     # Events
 
@@ -375,8 +361,8 @@ class VitisPeer(Peer):
         others = self.carriers(now, event.topic)
         on_path = bool(others)
         if not on_path:
-            key = np.array([self._topic_id(event.topic)], np.uint64)
-            others = [hop for hop, _ in self.overlay.next_hops(now, key)]
+            ring_id = np.array([self._topic_id(event.topic)], np.uint64)
+            others = [hop for hop, _ in self.overlay.next_hops(now, ring_id)]
         for node in others:
             if node != sender:
                 self._send(node, Notify(event.topic, event.sequence, event.publisher, event.payload, not on_path))

@@ -1,7 +1,7 @@
-"""Proposals on their way between two neighbours: only what changed is told, and what got lost is noticed.
+"""Proposals on their way between two neighbours: only what changed is sent, and what got lost is noticed.
 
-Every message has a number, and a proposal that was told later is not undone by one that comes late, so order does not
-matter. Numbers that are missing at the next turn make the receiver ask for everything again.
+The two ends of one direction of a link, `SentProposals` at the sender and `ReceivedProposals` at the receiver; that
+they agree in the end, and why, is in `agreement`.
 """
 
 from __future__ import annotations
@@ -25,154 +25,161 @@ from grapevine.systems.vitis.peer.messages import (
     unpack_proposals,
 )
 
-HEARD = np.dtype([*((name, PROPOSAL[name]) for name in PROPOSAL.names or ()), ("number", "<i8")])
+RECEIVED = np.dtype([*((name, PROPOSAL[name]) for name in PROPOSAL.names or ()), ("serial", "<i8")])
 WITHDRAWN = np.iinfo(np.uint16).max  # hops of what is no longer proposed; kept, lest an old message brings it back
-_MOST_AHEAD = 4_096  # numbers after one that is missing
-_ASK_EVERY = 4  # turns
+_MOST_AHEAD = 4_096  # serials after one that is missing
+_ASK_EVERY = 4  # rounds
+_NO_TOPICS: Topics = np.empty(0, np.uint64)
 
 
-class Heard:
-    """What one neighbour proposes, for topics that this node has."""
+class ReceivedProposals:
+    """What one neighbour proposes, for topics that this node has, as far as its heartbeats have come."""
 
     def __init__(self) -> None:
-        self._session: int | None = None
-        self._since = self._upto = 0  # all numbers between these have come
-        self._ahead: set[int] = set()  # and these
-        self._lost = False  # there were too many of these
-        self._turns_behind = 0
-        self.records: Records = np.empty(0, HEARD)
+        self._session: int | None = None  # None until the first heartbeat
+        self._complete_from = self._upto = 0  # all serials between these have come
+        self._ahead: set[int] = set()  # and these, later than one that is missing
+        self._lost = False  # there were too many of these to remember
+        self._rounds_behind = 0
+        self.records: Records = np.empty(0, RECEIVED)  # by ascending topic
 
     def _start(self, message: Heartbeat) -> None:
-        """Its session is a new one."""
-        self._session, self._since, self._upto = message.session, message.since, message.since - 1
+        """The neighbour's session is a new one: what came in the last is void."""
+        first = message.complete_from
+        self._session, self._complete_from, self._upto = message.session, first, first - 1
         self._ahead, self._lost = set(), False
-        self.records = np.empty(0, HEARD)
+        self.records = np.empty(0, RECEIVED)
 
     def take(self, message: Heartbeat, own: Interests) -> Topics:
-        """The topics for which it now proposes something else."""
+        """A heartbeat came, in any order; returns the topics for which the neighbour now proposes something else."""
         if not message.is_sound():
-            return np.empty(0, np.uint64)
-        changed = np.empty(0, np.uint64)
+            return _NO_TOPICS
+        changed = _NO_TOPICS
         if message.session != self._session:
             changed = self.records["topic"].copy()
             self._start(message)
-        if message.since > self._since:
-            self._since, self._upto, self._lost = message.since, message.since - 1, False
-            self._ahead = {number for number in self._ahead if number >= message.since}
-        if message.number <= self._upto or message.number in self._ahead or message.since < self._since:
+        if message.complete_from > self._complete_from:
+            self._complete_from, self._upto, self._lost = message.complete_from, message.complete_from - 1, False
+            self._ahead = {serial for serial in self._ahead if serial >= message.complete_from}
+        is_old = message.serial <= self._upto or message.serial in self._ahead
+        if is_old or message.complete_from < self._complete_from:
             return changed
-        self._count(message.number)
+        self._note(message.serial)
         if message.proposals:
-            told = unpack_proposals(message.proposals)
-            changed = np.concatenate([changed, self._merge(told, message.number, own)])
+            proposed = unpack_proposals(message.proposals)
+            changed = np.concatenate([changed, self._merge(proposed, message.serial, own)])
         if message.withdrawn:
             withdrawn = unpack(message.withdrawn)
             gone = np.zeros(len(withdrawn), PROPOSAL)
             gone["topic"], gone["hops"] = withdrawn, WITHDRAWN
-            changed = np.concatenate([changed, self._merge(gone, message.number, own)])
+            changed = np.concatenate([changed, self._merge(gone, message.serial, own)])
         return changed
 
-    def _count(self, number: int) -> None:
-        if number > self._upto + _MOST_AHEAD:
+    def _note(self, serial: int) -> None:
+        if serial > self._upto + _MOST_AHEAD:
             self._lost = True
             return
-        self._ahead.add(number)
+        self._ahead.add(serial)
         while self._upto + 1 in self._ahead:
             self._upto += 1
             self._ahead.discard(self._upto)
 
-    def _merge(self, told: Records, number: int, own: Interests) -> Topics:
-        told = told[own.hold(told["topic"])]
-        at, there = find(self.records["topic"], told["topic"])
+    def _merge(self, proposed: Records, serial: int, own: Interests) -> Topics:
+        """Take these where none came with a higher serial; returns the topics for which that makes a difference."""
+        proposed = proposed[own.contains(proposed["topic"])]
+        at, there = find(self.records["topic"], proposed["topic"])
         newer = there.copy()
-        newer[there] = self.records["number"][at[there]] < number
-        news = np.empty(len(told), HEARD)
+        newer[there] = self.records["serial"][at[there]] < serial
+        news = np.empty(len(proposed), RECEIVED)
         for name in PROPOSAL.names or ():
-            news[name] = told[name]
-        news["number"] = number
-        places = at[newer]
-        differs = self.records[list(PROPOSAL.names or ())][places] != told[newer]
-        changed = told["topic"][newer][differs], told["topic"][~there]
-        self.records[places] = news[newer]
+            news[name] = proposed[name]
+        news["serial"] = serial
+        rows = at[newer]
+        differs = self.records[list(PROPOSAL.names or ())][rows] != proposed[newer]
+        changed = proposed["topic"][newer][differs], proposed["topic"][~there]
+        self.records[rows] = news[newer]
         if not there.all():
             self.records = np.insert(self.records, at[~there], news[~there])
         return np.concatenate(changed)
 
     def of(self, topics: Topics) -> tuple[np.ndarray, Records]:
-        """For which of the (ascending) topics there is a proposal, and these."""
+        """For which of the (ascending) topics the neighbour proposes something, and the records of these."""
         at, there = find(self.records["topic"], topics)
         there[there] = self.records["hops"][at[there]] != WITHDRAWN
         return there, self.records[at[there]]
 
     def keep(self, own: Topics) -> None:
-        """These are this node's topics from now on."""
+        """These are this node's topics from now on: what is proposed for others is forgotten."""
         self.records = self.records[find(own, self.records["topic"])[1]]
 
     def must_repeat(self) -> bool:
-        """Asked once a turn: whether to ask for everything, since something is missing, and not every turn."""
-        self._turns_behind = self._turns_behind + 1 if self._ahead or self._lost else 0
-        return self._turns_behind % _ASK_EVERY == 1
+        """Whether to ask the neighbour for everything again, because something is missing. To be called once a round.
+
+        True in the first round in which something is missing and in every fourth after it, until all is there.
+        """
+        self._rounds_behind = self._rounds_behind + 1 if self._ahead or self._lost else 0
+        return self._rounds_behind % _ASK_EVERY == 1
 
 
 class Part(NamedTuple):
-    """What goes into one heartbeat."""
+    """What goes into one heartbeat, in the order of its fields."""
 
-    since: int
-    number: int
+    complete_from: int
+    serial: int
     proposals: bytes
     withdrawn: bytes
 
 
-class _Telling:
-    """How far one neighbour has been told."""
+class _Progress:
+    """How much of the proposals one neighbour has been sent."""
 
-    __slots__ = ("again", "all", "number", "since", "stamp", "version")
+    __slots__ = ("complete_from", "repeat_all", "repeat_topics", "serial", "stamp", "version")
 
-    def __init__(self, number: int) -> None:
-        self.since, self.number = number + 1, number
-        self.stamp = self.version = 0
-        self.all = True
-        self.again: Topics = np.empty(0, np.uint64)
+    def __init__(self, serial: int) -> None:
+        self.complete_from, self.serial = serial + 1, serial  # `serial` is that of the last heartbeat
+        self.stamp = self.version = 0  # it knows proposals up to this change, and topics up to this version
+        self.repeat_all = True
+        self.repeat_topics: Topics = _NO_TOPICS
 
 
-class Tellings:
-    """What this node has told its neighbours in this session."""
+class SentProposals:
+    """What this node has sent to its neighbours in this session."""
 
     def __init__(self, session: int) -> None:
         self.session = session
-        self._tellings: dict[Address, _Telling] = {}
-        self._last = 0  # the highest number: who becomes a neighbour again goes on above what it has seen
+        self._progress: dict[Address, _Progress] = {}
+        self._last = 0  # the highest serial: who becomes a neighbour again goes on above what it has seen
 
     def repeat(self, node: Address, topics: Topics | None = None) -> None:
-        """It has to be told these again, or everything."""
-        telling = self._tellings.get(node)
-        if telling is None:
+        """The neighbour needs these topics' proposals again, or all of them; the next heartbeats have them."""
+        progress = self._progress.get(node)
+        if progress is None:
             return
         if topics is None:
-            telling.all = True
+            progress.repeat_all = True
         else:
-            telling.again = np.union1d(telling.again, topics)
+            progress.repeat_topics = np.union1d(progress.repeat_topics, topics)
 
     def keep(self, neighbours: Container[Address]) -> None:
-        """Others are told nothing any more."""
-        self._tellings = {node: telling for node, telling in self._tellings.items() if node in neighbours}
+        """These are the neighbours now: others are sent nothing, and start anew if they come back."""
+        self._progress = {node: progress for node, progress in self._progress.items() if node in neighbours}
 
     def progress(self, node: Address) -> tuple[int, int, Topics]:
-        """Up to which change of proposals and which version of the profile it has been told, and what to tell again."""
-        telling = self._tellings.setdefault(node, _Telling(self._last))
-        return 0 if telling.all else telling.stamp, telling.version, telling.again
+        """Up to which change of proposals and which version of the topics a neighbour knows, and what to repeat."""
+        progress = self._progress.setdefault(node, _Progress(self._last))
+        return 0 if progress.repeat_all else progress.stamp, progress.version, progress.repeat_topics
 
-    def tell(self, node: Address, proposals: Records, withdrawn: Topics, stamp: int, version: int) -> list[Part]:
-        """It is told these now, and so everything up to this change and version."""
-        telling = self._tellings[node]
-        if telling.all:
-            telling.since = telling.number + 1
-        told = []
+    def send(self, node: Address, proposals: Records, withdrawn: Topics, stamp: int, version: int) -> list[Part]:
+        """The parts in which a neighbour gets these, after which it knows everything up to this change and version."""
+        progress = self._progress[node]
+        if progress.repeat_all:
+            progress.complete_from = progress.serial + 1
+        made = []
         for i, some in enumerate(parts(proposals, PROPOSALS_A_PART)):
-            telling.number += 1
+            progress.serial += 1
             gone = b"" if i else pack(withdrawn[:PROPOSALS_A_PART])  # the profile says so, too, if a little later
-            told.append(Part(telling.since, telling.number, some.tobytes(), gone))
-        telling.all, telling.again = False, np.empty(0, np.uint64)
-        telling.stamp, telling.version = stamp, version
-        self._last = max(self._last, telling.number)
-        return told
+            made.append(Part(progress.complete_from, progress.serial, some.tobytes(), gone))
+        progress.repeat_all, progress.repeat_topics = False, _NO_TOPICS
+        progress.stamp, progress.version = stamp, version
+        self._last = max(self._last, progress.serial)
+        return made

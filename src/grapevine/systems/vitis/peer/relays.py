@@ -16,13 +16,15 @@ from grapevine.systems.contracts.peer import Address
 from grapevine.systems.vitis.peer.interests import find
 from grapevine.systems.vitis.peer.messages import Topics
 
-Keys = Callable[[Topics], Topics]  # places of topics on the ring
+RingIds = Callable[[Topics], Topics]  # of topics: where on the ring their rendezvous is
 
 
 class _Carried(NamedTuple):
-    topics: Topics
-    keys: Topics
-    until: NDArray[np.float64]
+    """What is carried to and from one neighbour."""
+
+    topics: Topics  # ascending
+    ring_ids: Topics
+    until: NDArray[np.float64]  # when each path ends, unless it is renewed
 
     def ends_of(self, topics: Topics) -> NDArray[np.float64]:
         """Until when each of these is carried; minus infinity: it is not."""
@@ -36,14 +38,14 @@ _NOTHING = _Carried(np.empty(0, np.uint64), np.empty(0, np.uint64), np.empty(0, 
 
 
 class Relays:
-    """The paths that pass a node."""
+    """The relay paths that pass a node, by neighbour and topic."""
 
-    def __init__(self, keys: Keys, most: int) -> None:
-        self._keys, self._most = keys, most
+    def __init__(self, ring_ids: RingIds, most: int) -> None:
+        self._ring_ids, self._most = ring_ids, most
         self._carried: dict[Address, _Carried] = {}
 
     def exceeds(self, node: Address, topics: Topics) -> bool:
-        """Whether a neighbour asks for more than is carried for one."""
+        """Whether a neighbour asks for more topics than are carried for one; `join` refuses the surplus."""
         carried = self._carried.get(node, _NOTHING)
         return len(topics) + len(carried.topics) > self._most and self._new(carried, topics).sum() > self._room(carried)
 
@@ -55,7 +57,7 @@ class Relays:
         return self._most - len(carried.topics)
 
     def join(self, node: Address, topics: Topics, until: float, recent: float) -> tuple[Topics, Topics]:
-        """A neighbour asks for these (ascending) topics; those whose path is to be extended, and their keys.
+        """A neighbour asks for these (ascending) topics; returns those whose path is to be extended, with ring ids.
 
         It is not where it was renewed after `recent` for another neighbour: two gateways of a cluster may ask in the
         same moment. What exceeds the most that is carried for one neighbour is refused.
@@ -68,47 +70,47 @@ class Relays:
         for other, theirs in self._carried.items():
             if other != node:
                 renewed |= theirs.ends_of(topics) > recent
-        keys = self.carry(node, topics, until)
-        return topics[~renewed], keys[~renewed]
+        ring_ids = self.carry(node, topics, until)
+        return topics[~renewed], ring_ids[~renewed]
 
-    def carry(self, node: Address, topics: Topics, until: float, keys: Topics | None = None) -> Topics:
-        """Exchange the events of these topics with a neighbour until then; returns their places on the ring."""
+    def carry(self, node: Address, topics: Topics, until: float, ring_ids: Topics | None = None) -> Topics:
+        """Exchange the events of these topics with a neighbour until then; returns their ring ids."""
         carried = self._carried.get(node, _NOTHING)
         at, there = find(carried.topics, topics)
         carried.until[at[there]] = until
-        if keys is None:
-            keys = np.empty(len(topics), np.uint64)
-            keys[there] = carried.keys[at[there]]
-            keys[~there] = self._keys(topics[~there])
+        if ring_ids is None:
+            ring_ids = np.empty(len(topics), np.uint64)
+            ring_ids[there] = carried.ring_ids[at[there]]
+            ring_ids[~there] = self._ring_ids(topics[~there])
         if not there.all():
             at, new = at[~there], topics[~there]
             self._carried[node] = _Carried(
                 np.insert(carried.topics, at, new),
-                np.insert(carried.keys, at, keys[~there]),
+                np.insert(carried.ring_ids, at, ring_ids[~there]),
                 np.insert(carried.until, at, until),
             )
-        return keys
+        return ring_ids
 
     def drop(self, node: Address) -> None:
-        """The neighbour is gone."""
+        """The neighbour is gone, and with it all paths that lead there."""
         self._carried.pop(node, None)
 
     def expire(self, now: float) -> None:
-        """Paths that were not renewed end."""
+        """End the paths that were not renewed in time."""
         for node, carried in list(self._carried.items()):
             live = carried.until > now
             if not live.any():
                 del self._carried[node]
             elif not live.all():
-                self._carried[node] = _Carried(carried.topics[live], carried.keys[live], carried.until[live])
+                self._carried[node] = _Carried(carried.topics[live], carried.ring_ids[live], carried.until[live])
 
     def of(self, now: float, topic: int) -> list[Address]:
-        """With whom a topic's events are exchanged."""
+        """The neighbours to and from which a topic's events are carried."""
         wanted = np.array([topic], np.uint64)
         return [node for node, carried in self._carried.items() if carried.ends_of(wanted)[0] > now]
 
     def topics(self, now: float) -> set[int]:
-        """All that are carried."""
+        """All topics that are carried for somebody."""
         found: set[int] = set()
         for carried in self._carried.values():
             found.update(carried.topics[carried.until > now].tolist())

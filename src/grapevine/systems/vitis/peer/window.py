@@ -11,11 +11,11 @@ from collections import OrderedDict
 from grapevine.systems.contracts.peer import Address
 
 WINDOW = 1_024  # sequence numbers; a publisher's events overtake each other by far fewer
-MOST_WINDOWS = 100_000  # the least recently used is forgotten
+MOST_WINDOWS = 100_000  # publishers and topics that are kept apart
 
 
 class Windows:
-    """Windows by publisher and topic."""
+    """Windows by publisher and topic, at most `most` of them; the least recently used is forgotten."""
 
     def __init__(self, most: int = MOST_WINDOWS) -> None:
         self._most = most
@@ -25,7 +25,7 @@ class Windows:
         return len(self._windows)
 
     def add(self, publisher: Address, topic: int, sequence: int) -> bool:
-        """Whether this event is new; from now on it is known."""
+        """Note an event; returns whether it is new. What lies below the window is not."""
         key = publisher, topic
         floor, bits = self._windows.get(key, (0, 0))
         at = sequence - floor

@@ -1,0 +1,35 @@
+"""With what a session of a Vitis node begins, and what it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from random import Random
+
+from grapevine.systems.contracts.peer import Address
+from grapevine.systems.vitis.peer.window import Windows
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a node keeps between two sessions."""
+
+    version: int  # of its topics: the next session's is higher, so that nobody takes the one for the other
+    topics: tuple[int, ...]
+    contacts: tuple[Address, ...] = ()  # to begin with; those of the setup serve if there are none
+    sequences: dict[int, int] = field(default_factory=dict)  # by topic: the number of the last event that it published
+    seen: Windows = field(default_factory=Windows)  # events that it has had
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """Who a node is and what it knows when a session begins."""
+
+    me: Address
+    ring_id: int
+    topics: Iterable[int]  # that it subscribes to; the memory's count before these
+    topic_id: Callable[[int], int]  # a topic's ring id, also of topics that strangers make up
+    contacts: Iterable[Address]
+    random: Random
+    memory: Memory | None = None  # of the last session; None: this is the first
+    ring_id_of: Callable[[Address], int] | None = None  # where it follows from the address, nobody can choose it
