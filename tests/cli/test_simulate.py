@@ -21,7 +21,7 @@ from grapevine.model.workload import Workload
 from grapevine.synthetic import generate
 from grapevine.systems.opt import OptConfig
 from grapevine.systems.vitis import VitisConfig
-from tests.cli.test_cli import run
+from tests.cli.command import run
 
 
 def store(workload: Workload, folder: Path, **changes: object) -> Path:

@@ -28,7 +28,7 @@ from grapevine.pipeline.measure_timed import delivery_metrics, peer_metrics, pla
 from grapevine.pipeline.stage import Stage, spark_schema
 from grapevine.pipeline.sweep import sweep
 from grapevine.pipeline.topic_graphs import topic_graphs
-from tests.cli.test_cli import GRAPEVINE
+from tests.cli.command import COMMAND
 
 TEXT = """
 title = "Small"
@@ -501,7 +501,7 @@ def test_kill_and_resume_on_one_core_gives_the_tables_of_two(
 ) -> None:
     path = tmp_path / "small.toml"
     path.write_text(TEXT)
-    command = [GRAPEVINE, "run", str(path), "--out", str(tmp_path / "out"), "--json", "--master", "local[1]"]
+    command = [*COMMAND, "run", str(path), "--out", str(tmp_path / "out"), "--json", "--master", "local[1]"]
     process = subprocess.Popen(command, start_new_session=True)
     deadline = time.monotonic() + 120
     while len(list((tmp_path / "out" / "simulations").glob("run_id=*"))) < 3:
