@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
-from xdist.scheduler import LoadGroupScheduling
+from xdist.scheduler import LoadScopeScheduling
 
 from grapevine.cli.doctor import data_folder
 from grapevine.pipeline.session import SparkSettings
@@ -20,40 +21,46 @@ settings.load_profile("suite")
 SPARK = "spark"
 
 
-class OneSparkAndWholeFiles(LoadGroupScheduling):
-    """Tests that use Spark go to one process, the others file by file, so that each fixture is made once."""
+@cache
+def uses_spark(file: Path) -> bool:
+    """Whether tests of this file take the fixture `stage`."""
+    return "stage: Stage" in file.read_text()
+
+
+class OneSparkAndWholeFiles(LoadScopeScheduling):  # type: ignore[misc]
+    """Files whose tests use Spark go to one process together, the others file by file: each fixture is made once.
+
+    Files decide, not marks: `--dist loadgroup` of pytest-xdist 3.8 does not see its marks under pytest 9.2.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        return SPARK if nodeid.endswith(f"@{SPARK}") else nodeid.split("::", 1)[0]
+        file = nodeid.split("::", 1)[0]
+        return SPARK if uses_spark(self.config.rootpath / file) else file
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadGroupScheduling | None:
-    """What `--dist loadgroup` means here; other ways are left to xdist."""
-    return OneSparkAndWholeFiles(config, log) if config.getvalue("dist") == "loadgroup" else None
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """What `--dist loadfile` means here; other ways are left to xdist."""
+    return OneSparkAndWholeFiles(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Spark's tests first, since they are one long piece of work, and beside them what compiles most."""
-    for item in items:
-        if "stage" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group(SPARK))
-    items.sort(key=_turn)
-
-
-def _turn(item: pytest.Item) -> int:
-    if item.get_closest_marker("xdist_group"):
-        return 0
-    return 1 if item.path.parent.name == "systems" else 2
+    items.sort(key=lambda item: 0 if uses_spark(item.path) else 1 if "systems" in item.path.parts else 2)
 
 
 @pytest.fixture(scope="session")
 def stage() -> Iterator[Stage]:
-    """A stage whose session opens with the first test that needs it: small data, so as little machinery as possible."""
-    fast_start = {
+    """A stage whose session opens with the first test that needs it.
+
+    For a few rows, compiling a query takes longer than interpreting it. Compiled queries, as users have them, are run
+    by the commands that tests start as processes of their own, and by those of `make test-full`.
+    """
+    for_few_rows = {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
-    working = Stage(SparkSettings(master="local[2]", driver_memory="2g", conf=fast_start), quiet=True)
+    working = Stage(SparkSettings(master="local[2]", driver_memory="2g", conf=for_few_rows), quiet=True)
     yield working
     if "spark" in vars(working):  # none may have needed it
         working.spark.stop()

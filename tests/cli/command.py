@@ -17,7 +17,7 @@ from grapevine.cli.main import app
 
 COMMAND = [sys.executable, "-m", "grapevine"]
 WIDE_AND_PLAIN = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
-PATIENCE_S = 120.0  # a cold start imports and compiles; on a busy machine that takes a while
+PATIENCE_S = 300.0  # a cold start imports and compiles, and may start a Spark; the machine may be busy
 
 
 class Answer(NamedTuple):
