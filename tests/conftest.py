@@ -1,12 +1,15 @@
-"""One Spark session for the whole suite, and the folder of real traces."""
+"""One Spark session for the whole suite, in one of its processes; and the folder of real traces."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from grapevine.cli.doctor import data_folder
 from grapevine.pipeline.session import SparkSettings
@@ -15,13 +18,51 @@ from grapevine.pipeline.stage import Stage
 settings.register_profile("suite", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
+SPARK = "spark"
+
+
+@cache
+def uses_spark(file: Path) -> bool:
+    """Whether tests of this file take the fixture `stage`."""
+    return "stage: Stage" in file.read_text()
+
+
+class OneSparkAndWholeFiles(LoadScopeScheduling):  # type: ignore[misc]
+    """Files whose tests use Spark go to one process together, the others file by file: each fixture is made once.
+
+    Files decide, not marks: `--dist loadgroup` of pytest-xdist 3.8 does not see its marks under pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::", 1)[0]
+        return SPARK if uses_spark(self.config.rootpath / file) else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """What `--dist loadfile` means here; other ways are left to xdist."""
+    return OneSparkAndWholeFiles(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spark's tests first, since they are one long piece of work, and beside them what compiles most."""
+    items.sort(key=lambda item: 0 if uses_spark(item.path) else 1 if "systems" in item.path.parts else 2)
+
 
 @pytest.fixture(scope="session")
 def stage() -> Iterator[Stage]:
-    fast_start = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-    working = Stage(SparkSettings(master="local[2]", driver_memory="2g", conf=fast_start), quiet=True)
+    """A stage whose session opens with the first test that needs it.
+
+    For a few rows, compiling a query takes longer than interpreting it. Compiled queries, as users have them, are run
+    by the commands that tests start as processes of their own, and by those of `make test-full`.
+    """
+    for_few_rows = {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    working = Stage(SparkSettings(master="local[2]", driver_memory="2g", conf=for_few_rows), quiet=True)
     yield working
-    if "spark" in vars(working):  # opened by the first test that needs it; none may have
+    if "spark" in vars(working):  # none may have needed it
         working.spark.stop()
 
 

@@ -1,4 +1,4 @@
-"""The command as a user meets it: a process of its own, its exit code and what it prints."""
+"""The command as a user meets it: its exit code, what it prints, and what it leaves behind."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ import pytest
 
 from grapevine import __version__
 from grapevine.pipeline.formats import FORMATS
+from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
+from tests.cli.command import COMMAND, run, run_process
 
-GRAPEVINE = str(Path(sys.executable).parent / "grapevine")
 
-
-def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
-    return subprocess.run(
-        [GRAPEVINE, *arguments], capture_output=True, text=True, cwd=cwd, env=environment, check=False
+def test_the_installed_command_and_the_package_are_the_same_command(tmp_path: Path) -> None:
+    installed = subprocess.run(
+        [Path(sys.executable).parent / "grapevine", "--version"], capture_output=True, text=True, check=False
     )
-
-
-def test_it_knows_its_version() -> None:
-    assert run("--version").stdout == f"grapevine {__version__}\n"
+    assert (installed.returncode, installed.stdout) == (0, f"grapevine {__version__}\n")
+    assert run("--version") == (0, installed.stdout, "")
+    wrong = "workload", "ingest", "follows", "nowhere", "--out", "w"
+    assert run_process(*wrong, cwd=tmp_path) == run(*wrong, cwd=tmp_path)
 
 
 def test_help_teaches_formats_models_and_sections() -> None:
@@ -67,10 +66,14 @@ def test_mistakes_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str], 
     assert sorted(p.name for p in tmp_path.iterdir()) == ["taken"]
 
 
-def test_from_raw_trace_to_picture(tmp_path: Path) -> None:
+def test_from_raw_trace_to_picture(stage: Stage, tmp_path: Path) -> None:
+    """The first step is a process of its own, with a Spark of its own as users have it; the second uses ours."""
     (tmp_path / "raw.csv").write_text("".join(f"u{i},u{i * 7 % 41}\n" for i in range(41)) + "broken\n")
-    ingested = json.loads(run("workload", "ingest", "follows", "raw.csv", "-o", "w", "--json", cwd=tmp_path).stdout)
-    assert ingested["tables"] == {"rejected": 1, "nodes": 40, "topics": 40, "subscriptions": 40}
+    ingested = run_process("workload", "ingest", "follows", "raw.csv", "-o", "w", "--json", cwd=tmp_path)
+    assert ingested.returncode == 0, ingested.stderr
+    assert json.loads(ingested.stdout)["tables"] == {"rejected": 1, "nodes": 40, "topics": 40, "subscriptions": 40}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["raw.csv", "w"], "no litter"
+    assert stage.spark.version
     profiled = run("workload", "profile", "w", cwd=tmp_path)
     assert profiled.returncode == 0, profiled.stderr
     assert "Subscriptions per subscriber" in profiled.stdout
@@ -81,7 +84,7 @@ def test_from_raw_trace_to_picture(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_run_leaves_nothing_that_a_later_stage_would_read(tmp_path: Path, kill: signal.Signals) -> None:
-    command = [GRAPEVINE, "workload", "generate", "vitis-random", "--nodes", "2000000", "--out", "w"]
+    command = [*COMMAND, "workload", "generate", "vitis-random", "--nodes", "2000000", "--out", "w"]
     process = subprocess.Popen(
         command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -96,7 +99,9 @@ def test_a_killed_run_leaves_nothing_that_a_later_stage_would_read(tmp_path: Pat
     _, said = process.communicate(timeout=60)
     assert not (tmp_path / "w").exists()
     if kill == signal.SIGKILL:
-        done = run("workload", "generate", "vitis-random", "--nodes", "100", "--out", "w", "--json", cwd=tmp_path)
+        done = run_process(
+            "workload", "generate", "vitis-random", "--nodes", "100", "--out", "w", "--json", cwd=tmp_path
+        )
         assert done.returncode == 0, done.stderr
         assert [p.name for p in tmp_path.iterdir()] == ["w"]
     else:
@@ -106,7 +111,8 @@ def test_a_killed_run_leaves_nothing_that_a_later_stage_would_read(tmp_path: Pat
         assert list(tmp_path.iterdir()) == []
 
 
-def test_doctor_finds_everything_well() -> None:
+def test_doctor_finds_everything_well(stage: Stage) -> None:
+    assert stage.spark.version
     done = run("doctor", "--json")
     found = json.loads(done.stdout)
     parts = [finding["part"] for finding in found["findings"]]

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,23 +19,7 @@ from grapevine.model.errors import UsageError
 from grapevine.net.options import NodeOptions, configs_of, read_options
 from grapevine.net.remote import Remote
 from grapevine.systems.registry import systems_with
-
-COMMAND = [sys.executable, "-m", "grapevine"]
-ENVIRONMENT = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
-PATIENCE_S = 90.0  # a cold start imports and compiles
-
-
-def run(*arguments: str, cwd: Path, input: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=ENVIRONMENT,
-        input=input,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+from tests.cli.command import COMMAND, PATIENCE_S, WIDE_AND_PLAIN, run, run_process
 
 
 @contextmanager
@@ -44,7 +27,7 @@ def process(*arguments: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
     """A command that goes on; killed if the test does not end it."""
     log = (cwd / f"{arguments[0]}-{time.monotonic_ns()}.log").open("w+")
     started = subprocess.Popen(
-        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=log, text=True, cwd=cwd, env=ENVIRONMENT
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=log, text=True, cwd=cwd, env=os.environ | WIDE_AND_PLAIN
     )
     try:
         yield started
@@ -80,7 +63,7 @@ def test_two_nodes_a_publisher_and_a_subscriber(tmp_path: Path) -> None:
                 until_there(tmp_path, "subscribe-*.log", "subscribed to news")
                 published = run("publish", "news", "hello", "--node", "a", "--json", cwd=tmp_path)
                 assert published.returncode == 0, published.stderr
-                piped = run("publish", "news", "-", "--node", "a/control.json", cwd=tmp_path, input="grüß dich")
+                piped = run_process("publish", "news", "-", "--node", "a/control.json", cwd=tmp_path, input="grüß dich")
                 assert piped.stdout.startswith("event 2 of ")
                 out, _ = reader.communicate(timeout=PATIENCE_S)
                 assert reader.returncode == 0

@@ -11,7 +11,7 @@ from grapevine.experiment.claims import CLAIMS, NOT_HERE, Evidence, judge_all
 from grapevine.model.errors import UsageError
 from grapevine.model.manifest import Manifest
 from grapevine.pipeline.stage import Stage
-from tests.cli.test_cli import run
+from tests.cli.command import run
 
 
 def test_a_paper_a_claim_or_all_may_be_asked_for() -> None:

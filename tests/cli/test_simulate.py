@@ -17,7 +17,7 @@ from grapevine.model.manifest import Manifest
 from grapevine.model.store import write_table
 from grapevine.model.workload import Workload
 from grapevine.synthetic import generate
-from tests.cli.test_cli import run
+from tests.cli.command import run
 
 
 def store(workload: Workload, folder: Path, **changes: object) -> Path:

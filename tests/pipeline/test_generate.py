@@ -1,14 +1,21 @@
+"""Models as stored workloads: the rows of Python, in whatever parts Spark makes them."""
+
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
+import pyarrow as pa
 import pytest
 
 from grapevine import synthetic
+from grapevine.model import tables
+from grapevine.model.store import read_table
+from grapevine.model.tables import Table
 from grapevine.model.workload import Workload, load_churn
 from grapevine.pipeline import generate as stage_module
-from grapevine.pipeline.generate import generate
+from grapevine.pipeline.generate import _pairs, _sessions, generate
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
 from grapevine.synthetic.base import SubscriptionModel
@@ -20,21 +27,42 @@ def small(name: str) -> dict[str, Any]:
     return SMALL | ({"topics": 512} if name == "magnet-hierarchical" else {})
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_rows_do_not_depend_on_the_number_of_partitions(
-    stage: Stage, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def stored_rows(stage: Stage, name: str, out: Path, partitions: int) -> pa.Table:
+    """What the model's subscriptions or sessions are when so many tasks make them, in order."""
+    generate(stage, name, MODELS[name](**small(name)), out, seed=4, partitions=partitions)
+    return in_order(read_table(out, table_of(name)))
+
+
+def table_of(name: str) -> Table:
+    return tables.SUBSCRIPTIONS if issubclass(MODELS[name], SubscriptionModel) else tables.CHURN
+
+
+def in_order(content: pa.Table) -> pa.Table:
+    return content.sort_by([(column, "ascending") for column in content.column_names])
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve chunks for the 600 nodes, so that tasks have something to share."""
     monkeypatch.setattr(stage_module, "NODES_PER_CHUNK", 50)
-    stored = []
-    for partitions in (1, 2, 7):
-        out = tmp_path / str(partitions)
-        generate(stage, name, MODELS[name](**small(name)), out, seed=4, partitions=partitions)
-        table = "subscriptions" if issubclass(MODELS[name], SubscriptionModel) else "churn"
-        content = pq.read_table(out / table)
-        stored.append(content.sort_by([(column, "ascending") for column in content.column_names]))
-    assert stored[0].num_rows > 0
-    assert stored[0].equals(stored[1])
-    assert stored[0].equals(stored[2])
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("name", MODELS)
+def test_seven_tasks_make_the_rows_that_python_makes_at_once(stage: Stage, tmp_path: Path, name: str) -> None:
+    stored, model = stored_rows(stage, name, tmp_path / "w", 7), MODELS[name](**small(name))
+    rows = _pairs(model, 4) if isinstance(model, SubscriptionModel) else _sessions(model, 4)
+    whole = pa.Table.from_batches([rows(0, model.nodes)]).cast(table_of(name).schema)
+    assert stored.num_rows > 0
+    assert stored.equals(in_order(whole))
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("name", ["vitis-low", "machine-churn"])
+def test_rows_do_not_depend_on_the_number_of_partitions(stage: Stage, tmp_path: Path, name: str) -> None:
+    one, two, seven = (stored_rows(stage, name, tmp_path / str(partitions), partitions) for partitions in (1, 2, 7))
+    assert one.num_rows > 0
+    assert one.equals(two) and one.equals(seven)
 
 
 @pytest.mark.parametrize("name", ["vitis-high", "magnet-spatial", "magnet-hierarchical", "rappel-feed"])

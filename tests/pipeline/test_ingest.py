@@ -58,19 +58,10 @@ EDGES = {("1", "2"), ("1", "3"), ("2", "3"), ("10", "2")}
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "1\t2\n1\t3\n2\t3\n10\t2\n",
-        "1 2\n1 3\n2   3\n 10 2 \n",
-        "1,2\n1,3\n2,3\n10,2",
-        "1, 2\r\n1, 3\r\n2, 3\r\n10, 2\r\n",
-        '"1","2"\n"1","3"\n"2","3"\n"10","2"\n',
-        "follower\tfollowee\n1\t2\n1\t3\n2\t3\n10\t2\n",
-        "# a comment\n% another\n\nFollower,Followee\n1,2\n1,3\n\n2,3\n10,2\n",
-        "alpha beta\n1 2\n1 3\n2 3\n10 2\n",
-    ],
-    ids=["tab", "spaces", "comma", "crlf", "quotes", "header", "comments", "unknown header over numbers"],
+    ["1\t2\n1\t3\n2\t3\n10\t2\n", "# a comment\n% another\n\nFollower,Followee\n1,2\n1,3\n\n2,3\n10,2\n"],
+    ids=["bare", "with comments, blank lines and a header"],
 )
-def test_follows_are_read_in_every_layout(lab: Lab, text: str) -> None:
+def test_follows_become_subscriptions(lab: Lab, text: str) -> None:
     manifest = lab.ingest("follows", text)
     assert lab.relations() == EDGES
     assert manifest.counts["rejected"] == 0
@@ -262,8 +253,8 @@ def test_stored_files_have_the_declared_schema(lab: Lab) -> None:
             assert [(f.name, f.type) for f in stored] == [(c.name, c.type) for c in table.columns]
 
 
-@pytest.mark.parametrize("name", ["a b.txt", "100%25+.txt", "x[1]*?.txt", "x{1}.txt", "back\\\\slash.txt"])
-def test_odd_file_names_are_read_as_they_are(lab: Lab, name: str) -> None:
+def test_odd_file_names_are_read_as_they_are(lab: Lab) -> None:
+    name = "x[1]*?{2} 100%25+ back\\\\slash.txt"
     lab.out = lab.folder / f"out of {name}"
     lab.ingest("follows", files=[lab.file("1 2\nbad\n", name)])
     assert lab.relations() == {("1", "2")}

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from grapevine.model.errors import UsageError
+from grapevine.model.manifest import read_manifest
 from grapevine.model.workload import Workload
 from grapevine.pipeline.generate import generate
 from grapevine.pipeline.ingest import ingest
@@ -28,6 +29,17 @@ def social(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "whole"
 
 
+BFS = BfsSample(users=80, roots=3)
+
+
+@pytest.fixture(scope="module")
+def bfs(stage: Stage, social: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sample of eighty users, for tests that only look."""
+    folder = tmp_path_factory.mktemp("bfs") / "s"
+    sample(stage, social, folder, BFS, seed=5)
+    return folder
+
+
 def relations(workload: Workload) -> set[tuple[str, str]]:
     return {
         (workload.node_names[n], workload.topic_names[t])
@@ -36,37 +48,34 @@ def relations(workload: Workload) -> set[tuple[str, str]]:
     }
 
 
-def test_a_bfs_sample_keeps_all_relations_among_its_users(stage: Stage, social: Path, tmp_path: Path) -> None:
-    manifest = sample(stage, social, tmp_path / "s", BfsSample(users=80, roots=3), seed=5)
-    whole, part = Workload.load(social), Workload.load(tmp_path / "s")
+def test_a_bfs_sample_keeps_all_relations_among_its_users(social: Path, bfs: Path) -> None:
+    whole, part = Workload.load(social), Workload.load(bfs)
     users = set(part.node_names)
-    assert len(users) == manifest.tables["nodes"] == 80
+    assert len(users) == read_manifest(bfs, "workload").tables["nodes"] == 80
     assert relations(part) == {(a, b) for a, b in relations(whole) if a in users and b in users}
     publishers = [part.node_names[p] for p in part.publishers]
     assert publishers == list(part.topic_names)
 
 
-def test_a_bfs_sample_follows_followees(stage: Stage, social: Path, tmp_path: Path) -> None:
+def test_a_bfs_sample_follows_followees(social: Path, bfs: Path) -> None:
     """Vitis §IV-E: from random roots along who is followed. The roots are those subscribers whose hash comes first."""
-    sample(stage, social, tmp_path / "s", BfsSample(users=40, roots=2), seed=5)
-    workload, users = Workload.load(social), set(Workload.load(tmp_path / "s").node_names)
+    workload, users = Workload.load(social), set(Workload.load(bfs).node_names)
     subscribers = [n for n in range(workload.node_count) if len(workload.topics_of(n))]
     by_hash = sorted(subscribers, key=lambda n: naive.draw(5, 201, n, 0))
     names = workload.node_names
     followed = [[int(workload.publishers[t]) for t in workload.topics_of(n)] for n in range(workload.node_count)]
     rank = [naive.draw(5, 202, n, 0) for n in range(workload.node_count)]
-    assert users == {names[n] for n in naive.breadth_first(followed, rank, by_hash, 2, 40)}
+    assert users == {names[n] for n in naive.breadth_first(followed, rank, by_hash, BFS.roots, BFS.users)}
 
 
-def test_ks_distances_are_those_of_scipy(stage: Stage, social: Path, tmp_path: Path) -> None:
-    manifest = sample(stage, social, tmp_path / "s", BfsSample(users=80), seed=5)
-    whole, part = Workload.load(social), Workload.load(tmp_path / "s")
+def test_ks_distances_are_those_of_scipy(social: Path, bfs: Path) -> None:
+    whole, part, counts = Workload.load(social), Workload.load(bfs), read_manifest(bfs, "workload").counts
     for name, degrees in (
         ("ks_subscriptions", [w.node_topics.sizes() for w in (whole, part)]),
         ("ks_subscribers", [w.topic_nodes.sizes() for w in (whole, part)]),
     ):
         used = [d[d > 0] for d in degrees]
-        assert manifest.counts[name] == pytest.approx(ks_2samp(used[0], used[1]).statistic)
+        assert counts[name] == pytest.approx(ks_2samp(used[0], used[1]).statistic)
 
 
 def test_a_topic_sample_keeps_all_subscribers_of_random_topics(stage: Stage, social: Path, tmp_path: Path) -> None:
@@ -96,13 +105,12 @@ def test_a_subscriber_sample_takes_the_most_subscribed_of_the_universe(
 
 
 def test_the_same_seed_gives_the_same_sample_and_another_seed_another(
-    stage: Stage, social: Path, tmp_path: Path
+    stage: Stage, social: Path, bfs: Path, tmp_path: Path
 ) -> None:
-    config = BfsSample(users=50, roots=2)
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        sample(stage, social, tmp_path / name, config, seed=seed)
-    a, b, c = (relations(Workload.load(tmp_path / name)) for name in "abc")
-    assert a == b != c
+    for name, seed in (("same", 5), ("other", 6)):
+        sample(stage, social, tmp_path / name, BFS, seed=seed)
+    first, same, other = (relations(Workload.load(folder)) for folder in (bfs, tmp_path / "same", tmp_path / "other"))
+    assert first == same != other
 
 
 def test_rates_and_names_come_along(stage: Stage, tmp_path: Path) -> None:

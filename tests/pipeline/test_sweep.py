@@ -37,7 +37,7 @@ from grapevine.pipeline.workloads import make_workload
 from grapevine.systems.contracts.trees import PLACES, TREES
 from grapevine.systems.omen.measures import BACKUP_VIEWS, MENDING
 from grapevine.systems.rappel.measures import COVERAGE, FRIENDS
-from tests.cli.test_cli import GRAPEVINE
+from tests.cli.command import COMMAND
 
 TEXT = """
 title = "Small"
@@ -514,7 +514,7 @@ def test_kill_and_resume_on_one_core_gives_the_tables_of_two(
 ) -> None:
     path = tmp_path / "small.toml"
     path.write_text(TEXT)
-    command = [GRAPEVINE, "run", str(path), "--out", str(tmp_path / "out"), "--json", "--master", "local[1]"]
+    command = [*COMMAND, "run", str(path), "--out", str(tmp_path / "out"), "--json", "--master", "local[1]"]
     process = subprocess.Popen(command, start_new_session=True)
     deadline = time.monotonic() + 120
     while len(list((tmp_path / "out" / "simulations").glob("run_id=*"))) < 3:

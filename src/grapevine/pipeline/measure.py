@@ -17,7 +17,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from scipy.stats import t as student
 
 from grapevine import __version__
 from grapevine.metrics.course import PER_CHANGE
@@ -193,6 +192,8 @@ def over_seeds(rows: DataFrame, *group: str) -> DataFrame:
 
     Values are summed in ascending order: sums of floats depend on their order, and that of rows on the partitions.
     """
+    from scipy.stats import t as student  # here, because it takes half a second to import
+
     quantile = F.create_map(*(F.lit(x) for n in range(2, 101) for x in (n, float(student.ppf(0.975, n - 1)))))
     values = F.array_sort(F.collect_list("value")).alias("values")
     known = rows.where(F.col("value").isNotNull()).groupBy(*group).agg(values)
