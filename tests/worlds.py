@@ -8,7 +8,7 @@ import numpy as np
 
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels import csr
-from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Medium, disseminate
+from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Medium, Publications, disseminate
 
 
 def views_of(links: Mapping[int, Sequence[int]], node_count: int, dead: Sequence[int] = ()) -> Views:
@@ -69,5 +69,5 @@ def publish(
     load = np.zeros((len(medium.ids), len(LOAD_FIELDS)), np.int64)
     counts = np.array(medium.views.alive if counted is None else counted, np.bool_)
     topic, who = np.zeros(1, np.int32), np.array([publisher], np.int32)
-    disseminate(0, 1, topic, who, np.ones(1, np.int64), counts, medium, events, load)
+    disseminate((0, 1), Publications(topic, who, np.ones(1, np.int64), counts), medium, events, load)
     return dict(zip(EVENT_FIELDS, events[0].tolist(), strict=True)), load

@@ -47,7 +47,7 @@ SYSTEM = "vitis"  # it floods, and has relays
 def collected(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Collected:
     folder = tmp_path_factory.mktemp("live")
     clock = clock_of(loss=0.05, duplication=0.05, grace_s=0)
-    done, run = watch(SYSTEM, crossing(), clock, schedule=COMING)
+    done, run = watch(SYSTEM, crossing(), clock, schedule=COMING, driver="peers")
     write_diaries(run, SYSTEM, folder / "diaries")
     assert stage.spark is not None  # which the command then uses
     said = CliRunner().invoke(app, ["collect", str(folder / "diaries"), "--out", str(folder / "out"), "--json"])

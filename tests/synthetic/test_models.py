@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grapevine.kernels.subscribe import place
+from grapevine.kernels.subscribe import positions
 from grapevine.metrics.distributions import Histogram
 from grapevine.metrics.power_law import fit_power_law
 from grapevine.model.errors import UsageError
@@ -113,7 +113,7 @@ def test_magnet_modes_bound_where_topics_come_from() -> None:
 
 def test_magnet_spatial_subscribes_to_who_is_near() -> None:
     model = MagnetSpatial(nodes=400, mean_subscriptions=8)
-    x, y = place(3, 400)
+    x, y = positions(3, 400)
     starts, topics = model.subscriptions(3, 0, 400)
     for node in range(400):
         assert topics[starts[node] : starts[node + 1]].tolist() == naive.near(

@@ -27,7 +27,7 @@ class Candidates(NamedTuple):
 
 @njit
 def new_candidates(capacity: int) -> Candidates:
-    """Room for so many distinct nodes."""
+    """A buffer with room for so many distinct nodes; `start_over` comes before its first use."""
     slots = 8
     while slots < 2 * capacity:
         slots *= 2
@@ -38,7 +38,11 @@ def new_candidates(capacity: int) -> Candidates:
 
 @njit
 def start_over(into: Candidates, most: int) -> None:
-    """Empty the buffer for at most so many nodes: only the part of the table that they need is used and cleared."""
+    """Empty the buffer for at most so many distinct nodes, no more than its capacity.
+
+    Only the part of the table that they need is used and cleared. More nodes than `most` would overrun it: nobody
+    checks.
+    """
     slots = 8
     while slots < 2 * most:
         slots *= 2
@@ -79,7 +83,8 @@ def offer_all(into: Candidates, nodes: NDArray[np.int32], heard: NDArray[np.int3
 
 @njit
 def store(picks: NDArray[np.int32], pool: Candidates, links: NDArray[np.int32], heard: NDArray[np.int32]) -> None:
-    """Write the picked candidates into a table's row; positions below 0 leave their slot free."""
+    """Write the picked candidates into a table's row. A pick is a position in the pool; below 0: the slot stays
+    free."""
     for slot in range(len(picks)):
         if picks[slot] >= 0:
             links[slot], heard[slot] = pool.nodes[picks[slot]], pool.heard[picks[slot]]

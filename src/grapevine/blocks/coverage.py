@@ -31,10 +31,10 @@ class Membership(NamedTuple):
     """Whom nodes know (§2.2): the online nodes, by topic; each node knows each other one with probability `share`."""
 
     seed: int
-    share: float
-    alive: NDArray[np.bool_]
-    online: Columns
-    topic_starts: Starts
+    share: float  # 1: everybody knows everybody
+    alive: NDArray[np.bool_]  # by node
+    online: Columns  # the nodes that are alive, ascending
+    topic_starts: Starts  # topic → its online subscribers in `topic_nodes`
     topic_nodes: Columns
 
 
@@ -47,7 +47,7 @@ class Gains(NamedTuple):
 
 @njit
 def lay_need(p: int, k: int, neighbours: Columns, profiles: Profiles, need: Need) -> None:
-    """What p needs when these are its neighbours (NOBODY: a free slot)."""
+    """Write what p needs when these are its neighbours (NOBODY: a free slot) into `need`, until `clear_need`."""
     for topic in profiles.topics[profiles.starts[p] : profiles.starts[p + 1]]:
         need[topic] += k
     for q in neighbours:
@@ -58,7 +58,7 @@ def lay_need(p: int, k: int, neighbours: Columns, profiles: Profiles, need: Need
 
 @njit
 def clear_need(p: int, neighbours: Columns, profiles: Profiles, need: Need) -> None:
-    """Undo `lay_need`."""
+    """Undo `lay_need` for the same node and neighbours."""
     reset(p, profiles, need)
     for q in neighbours:
         if q != NOBODY:
@@ -67,14 +67,14 @@ def clear_need(p: int, neighbours: Columns, profiles: Profiles, need: Need) -> N
 
 @njit
 def reset(row: int, profiles: Profiles, need: Need) -> None:
-    """Zero for the topics of one node."""
+    """Set the need of one node's topics to zero."""
     for topic in profiles.topics[profiles.starts[row] : profiles.starts[row + 1]]:
         need[topic] = 0
 
 
 @njit
 def gain(other: int, profiles: Profiles, need: Need) -> int:
-    """Topics that this node would serve among those that still need one."""
+    """How many of the topics that still need a neighbour this node would serve."""
     count = 0
     for at in range(np.uint64(profiles.starts[other]), np.uint64(profiles.starts[other + 1])):
         count += need[np.uint32(profiles.topics[at])] > 0
@@ -89,7 +89,7 @@ def uncovered(p: int, profiles: Profiles, need: Need) -> int:
 
 @njit
 def loss(neighbour: int, profiles: Profiles, need: Need) -> int:
-    """Topics that would become uncovered without this neighbour."""
+    """How many topics would become uncovered without this neighbour."""
     count = 0
     for at in range(np.uint64(profiles.starts[neighbour]), np.uint64(profiles.starts[neighbour + 1])):
         count += need[np.uint32(profiles.topics[at])] == 0
@@ -106,10 +106,11 @@ def knows(p: int, q: int, members: Membership) -> bool:
 
 @njit
 def count_gains(p: int, taken: Columns, profiles: Profiles, members: Membership, need: Need, scratch: Gains) -> int:
-    """The gain of every node that has one, by walking the subscribers of each topic in need; returns how many.
+    """The gain of every node that has one, by walking the subscribers of each topic in need; returns how many have one.
 
-    So a search costs the online subscribers of the uncovered topics: for s of T topics about s²N/T steps at first, when
-    everything is uncovered, and less with every neighbour.
+    They are the first entries of `scratch.touched`, in the order in which they were met; p and those `taken` are not
+    among them. So a search costs the online subscribers of the uncovered topics: for s of T topics about s²N/T steps at
+    first, when everything is uncovered, and less with every neighbour.
     """
     shared, touched = scratch.gain, scratch.touched
     shared[p] = _TAKEN
@@ -130,7 +131,7 @@ def count_gains(p: int, taken: Columns, profiles: Profiles, members: Membership,
 
 @njit
 def clear_gains(p: int, taken: Columns, found: int, scratch: Gains) -> None:
-    """Undo `count_gains`."""
+    """Undo `count_gains`, which returned `found`."""
     scratch.gain[p] = 0
     for q in taken:
         if q != NOBODY:
@@ -176,7 +177,10 @@ def next_random(
     need: Need,
     scratch: Gains,
 ) -> int:
-    """NEXTRANDOMCOVERAGENODE (Fig. 5): any known node that serves an uncovered topic, with equal chance."""
+    """NEXTRANDOMCOVERAGENODE (Fig. 5): any known node that serves an uncovered topic, with equal chance.
+
+    NOBODY when no known node, except those `taken`, serves any.
+    """
     found = count_gains(p, taken, profiles, members, need, scratch)
     able = 0
     for q in scratch.touched[:found]:
@@ -204,7 +208,7 @@ def next_stranger(p: int, bits: np.uint64, taken: Columns, members: Membership, 
 
 @njit
 def holds(row: Columns, node: int) -> bool:
-    """Whether the node is in the row."""
+    """Whether the node is among the row's entries."""
     return bool((row == node).any())
 
 
@@ -217,7 +221,11 @@ def disconnect_candidate(
     profiles: Profiles,
     need: Need,
 ) -> int:
-    """DISCONNECTCANDIDATE (Fig. 3): of the neighbours with more links than they need, one whose loss costs least."""
+    """DISCONNECTCANDIDATE (Fig. 3): of the neighbours with more links than they need, one whose loss costs least.
+
+    `degree` and `target` are those of all nodes, as heartbeats told. The hash decides ties. NOBODY when no neighbour
+    has more than it needs.
+    """
     best, least, tie = NOBODY, 0, np.uint64(0)
     for q in neighbours:
         if q == NOBODY or degree[q] <= target[q]:
@@ -237,7 +245,10 @@ def redirect_candidate(
     ties: np.uint64,
     profiles: Profiles,
 ) -> int:
-    """§2.3.1, Redirect: of the neighbours below their target, the one that shares most topics with the asking node."""
+    """§2.3.1, Redirect: of the neighbours below their target, the one that shares most topics with the asking node.
+
+    The hash decides ties. NOBODY when every neighbour has its target.
+    """
     mine = profiles.topics[profiles.starts[asking] : profiles.starts[asking + 1]]
     best, most, tie = NOBODY, 0, np.uint64(0)
     for q in neighbours:
@@ -260,11 +271,12 @@ def choose_greedily(
     scratch: tuple[Need, NDArray[np.int64]],
     picks: Columns,
 ) -> None:
-    """Fill `picks` with candidates, each serving most of the topics that fewer than k earlier picks serve.
+    """Fill `picks` with positions in the pool, each serving most of the topics that fewer than k earlier picks serve.
 
-    Ends when nothing is gained or `picks` is full. Gains only fall as picks are made, so a gain computed earlier is a
-    bound: the best candidate is recomputed until its gain stands (lazy greedy), instead of all after every pick.
-    `scratch` is need per topic (all zero before and after) and a key per candidate.
+    The hash decides ties; unused picks are NOBODY. Ends when nothing is gained or `picks` is full. Gains only fall as
+    picks are made, so a gain computed earlier is a bound: the best candidate is recomputed until its gain stands (lazy
+    greedy), instead of all after every pick. `scratch` is need per topic (all zero before and after) and a key per
+    candidate.
     """
     need, keys = scratch
     lay_need(p, k, picks[:0], profiles, need)

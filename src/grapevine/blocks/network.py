@@ -1,4 +1,8 @@
-"""All nodes of a simulated network: profiles, views, who is there; and the synchronous steps that every system takes.
+"""All nodes of a simulated network: profiles, views, who is there; and the synchronous steps that systems take.
+
+The round engine (`sim/rounds`) owns the clock (`now`) and says who comes and goes; a system
+(`systems/contracts/rounds`) calls the steps, and sets the room for links and the bound on degrees. Nodes are numbered
+as in the workload.
 
 A step reads the state at its start and writes a second buffer; nodes are split into chunks that run on threads (the
 kernels release the interpreter lock). A node's new row depends on the old state and the seed alone, so the result does
@@ -23,12 +27,19 @@ from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import absorb, below, draw, stream
 from grapevine.model.workload import Csr, Workload
 
-Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]  # links, when they were last heard, ring backups
-Select = Callable[[tuple[int, int], exchange.Contacts, Rows], None]  # a system's kernel for the nodes first … last-1
+# What an exchange writes, in the shapes of `Views`: links, the round in which each was last heard, ring backups.
+NewRows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
+# A system's kernel: it writes the new rows of the nodes first … last-1, all of them, also those of nodes that are gone.
+Select = Callable[[tuple[int, int], exchange.Exchange, NewRows], None]
 
 
 class Network:
-    """Arrays over nodes, and the steps of a round."""
+    """Arrays over nodes, and the steps of a round. Nobody is there until `open_at_once` or `join`.
+
+    `sample_size` is the length of the peer-sampling cache (0: no sampling), `ring_backups` how many nodes are
+    remembered in each direction of the ring, `settle_rounds` how long a newcomer waits before it is a ring link of
+    others.
+    """
 
     def __init__(
         self,
@@ -61,17 +72,24 @@ class Network:
 
     @property
     def size(self) -> int:
-        """How many nodes there are, online or not."""
+        """The number of nodes, online or not; they are 0 … size-1."""
         return len(self.ids)
 
     def set_interests(self, node_topics: Csr) -> None:
-        """Take new subscriptions."""
+        """Take these as everybody's subscriptions from now on; profiles and `topic_nodes` are made anew.
+
+        The caller tells the system afterwards (`interests_changed`); links stay.
+        """
         starts, topics = node_topics.starts, node_topics.columns
         self.profiles = make_profiles(self.ids, starts, topics, self.rates)
         self.topic_nodes = Csr(*csr.transpose(starts, topics, len(self.topic_ids)))
 
     def set_room(self, row_sizes: NDArray[np.int64]) -> None:
-        """Give every node a table of its size, with the links that it had as far as they fit."""
+        """Give node p room for row_sizes[p] links. It keeps those that it had, as far as they fit.
+
+        Called by a system at its start, and when interests have changed; arrays of an earlier `views` are no longer
+        used.
+        """
         starts = np.concatenate([[0], np.cumsum(row_sizes)]).astype(np.int64)
         links = [np.full(starts[-1], NOBODY, np.int32) for _ in range(2)]
         heard = [np.zeros(starts[-1], np.int32) for _ in range(2)]
@@ -87,7 +105,7 @@ class Network:
 
     @property
     def views(self) -> Views:
-        """The state as kernels read it."""
+        """The current state as kernels read it: no copy, so what a kernel writes into it is the state."""
         return Views(
             self._starts,
             self._links[0],
@@ -100,11 +118,14 @@ class Network:
         )
 
     def links_changed(self) -> None:
-        """A system wrote into the tables itself."""
+        """To be called by a system that wrote into the tables of `views` itself: `neighbours` is worked out anew."""
         self._neighbours = None
 
     def in_chunks(self, work: Callable[[int, int], object], count: int | None = None) -> None:
-        """Call work(first, last) for ranges that cover 0 … count-1 (default: the nodes), on all threads."""
+        """Call work(first, last) for ranges that cover 0 … count-1 (default: the nodes), on all threads.
+
+        `work` may write what belongs to its range alone. Returns when all is done; an exception of any call is raised.
+        """
         count = self.size if count is None else count
         if self._pool is None:
             work(0, count)
@@ -114,7 +135,7 @@ class Network:
             done.result()
 
     def sample(self) -> None:
-        """One round of peer sampling."""
+        """One round of peer sampling (`blocks/sampling`): every online node has a new cache afterwards."""
         views, partner = self.views, np.empty(self.size, np.int32)
         self.in_chunks(lambda a, b: sampling.choose_partners(self.seed, self.now, a, b, views, partner))
         callers, out = group_contacts(partner), (self._cache[1], self._cache_heard[1])
@@ -122,14 +143,17 @@ class Network:
         self._cache.reverse()
         self._cache_heard.reverse()
 
-    def exchange(self, select: Select, *, ring_slots: int) -> None:
-        """One round of view exchange: everyone's new links by the system's kernel, and heartbeats on them."""
+    def exchange(self, select: Select, *, ring_slots: int, max_age: int) -> None:
+        """One round of view exchange: everyone's new links by the system's kernel, and heartbeats on them.
+
+        The first `ring_slots` slots hold ring links; candidates silent for more than `max_age` rounds are left out.
+        """
         views, partner = self.views, np.empty(self.size, np.int32)
         self.in_chunks(lambda a, b: exchange.choose_partners(self.seed, self.now, a, b, views, ring_slots, partner))
-        callers = group_contacts(partner)
-        contacts = partner, *callers
+        contacts = partner, *group_contacts(partner)
+        this = exchange.Exchange(self.seed, self.now, self.now - max_age, views, contacts)
         out = self._links[1], self._heard[1], self._backups[1]
-        self.in_chunks(lambda a, b: select((a, b), contacts, out))
+        self.in_chunks(lambda a, b: select((a, b), this, out))
         self._links.reverse()
         self._heard.reverse()
         self._backups.reverse()
@@ -138,9 +162,10 @@ class Network:
         self.in_chunks(lambda a, b: exchange.heartbeat(self.now, a, b, views))
 
     def neighbours(self) -> Csr:
-        """Links as connections, usable both ways: each row holds whom a node links to or is linked from.
+        """Links as connections, usable both ways: each row holds whom a node links to or is linked from, ascending.
 
-        With a `degree_bound`, nodes refuse connections beyond it; requests come in random order.
+        Only links between online nodes count. With a `degree_bound`, nodes refuse connections beyond it; requests come
+        in random order, the same in every round. The answer is kept until links change.
         """
         if self._neighbours is None:
             links = _chosen_pairs(self._starts, self._links[0], self.alive)
@@ -150,7 +175,10 @@ class Network:
         return self._neighbours
 
     def open_at_once(self, nodes: Columns) -> None:
-        """Let these nodes start together, each knowing random others of them (a bootstrap node hands them out)."""
+        """Let these nodes start together, each knowing random others of them (a bootstrap node hands them out).
+
+        They are settled at once.
+        """
         self.alive[nodes] = True
         self.joined[nodes] = self._settles[nodes] = self.now
         cache = np.full((len(nodes), self._cache[0].shape[1]), NOBODY, np.int32)
@@ -161,7 +189,8 @@ class Network:
     def join(self, nodes: Columns) -> None:
         """Vitis Algorithm 1: each node starts with what a random online bootstrap node knows, and that node itself.
 
-        Where nodes keep ring backups, the bootstrap node also looks up the newcomer's place on the ring.
+        Where nodes keep ring backups, the bootstrap node also looks up the newcomer's own ring id, and the newcomer
+        gets the backups of whom the lookup found. In an empty network this is `open_at_once`.
         """
         online = np.flatnonzero(self.alive).astype(np.int32)
         if len(online) == 0:
@@ -175,14 +204,15 @@ class Network:
         self._settles[nodes] = self.now + self.settle_rounds
 
     def say_goodbye(self, nodes: Columns) -> None:
-        """The nodes tell their neighbours that they leave; these drop their links at once."""
+        """Everybody drops its links to these nodes, who tell that they leave. Comes before `leave`, unless they
+        crash."""
         leaving = np.zeros(self.size, np.bool_)
         leaving[nodes] = True
         _drop_links(leaving, self._links[0])
         self._neighbours = None
 
     def leave(self, nodes: Columns) -> None:
-        """The nodes are gone, and what they knew with them. Others find out by silence."""
+        """The nodes are gone, and what they knew with them: tables, caches and backups. Others find out by silence."""
         self.alive[nodes] = False
         self._cache[0][nodes] = NOBODY
         self._backups[0][nodes] = NOBODY
@@ -192,17 +222,17 @@ class Network:
 
 @njit
 def _bootstrap(seed: int, now: int, nodes: Columns, online: Columns, ids: NDArray[np.uint64], views: Views) -> None:
-    """The bootstrap node first, then its cache: caches stay sorted by freshness."""
+    """The newcomers' caches: the bootstrap node first, then its cache, so that they are sorted by freshness."""
     cache, heard, path = views.cache, views.cache_heard, np.empty(len(ids) + 1, np.int32)
     for p in nodes:
         q = online[below(draw(seed, now, p, BOOTSTRAP), len(online))]
         cache[p, 0], heard[p, 0] = q, now
-        place = 1
+        filled = 1
         for i in range(cache.shape[1]):
-            if place < cache.shape[1] and cache[q, i] != p and cache[q, i] != NOBODY:
-                cache[p, place], heard[p, place] = cache[q, i], heard[q, i]
-                place += 1
-        cache[p, place:] = NOBODY
+            if filled < cache.shape[1] and cache[q, i] != p and cache[q, i] != NOBODY:
+                cache[p, filled], heard[p, filled] = cache[q, i], heard[q, i]
+                filled += 1
+        cache[p, filled:] = NOBODY
         if views.backups.shape[1] > 0:
             last = abs(small_world.lookup(q, ids[p], now - 1, ids, views, path)) - 1
             nearest = path[last] if views.alive[path[last]] else path[last - 1]

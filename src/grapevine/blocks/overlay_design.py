@@ -12,6 +12,12 @@ Cost: every pair of nodes loses each common topic at most once, when the compone
 all contributions up to date takes O(|V|² |T|) steps in all. The best edge is found through a bound per node, the best
 of its row when it was last looked at: contributions only fall, so a bound that still holds is the best, and only the
 largest bound has to be checked.
+
+Invariants of a `Design`:
+1. contribution[p, q] is the number of common topics of p and q in which the two lie in different components; it never
+   grows, and is 0 for the ends of every edge that was added.
+2. A component is a list: its label is one of its entries, at which the list begins; `following` leads through the rest.
+3. Every edge that a rule adds joins two components of a topic at least, so there are fewer edges than entries.
 """
 
 from __future__ import annotations
@@ -27,8 +33,8 @@ from grapevine.kernels.csr import Columns, Starts, transpose
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import absorb, stream
 
-GM, MINMAX_ODA, LOW_ODA = range(3)
-SHADOW, NEIGHBOURS, OVERLAY = range(3)
+GM, MINMAX_ODA, LOW_ODA = range(3)  # rules
+SHADOW, NEIGHBOURS, OVERLAY = range(3)  # how far OMen's coordinator sees (`mend`)
 SIGHTS = {"shadow": SHADOW, "neighbours": NEIGHBOURS, "overlay": OVERLAY}
 _33 = np.uint64(33)
 _NONE = -1
@@ -51,15 +57,18 @@ class Design(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """For each node the key of the best edge when its row was last searched, and its other end (_NONE: not known)."""
+    """For each node the best edge when its row was last searched: no edge of its row is better now."""
 
-    key: NDArray[np.int64]
-    partner: Columns
+    key: NDArray[np.int64]  # `edge_key` of that edge; -1: none; at first the largest number there is
+    partner: Columns  # its other end; _NONE: not known
 
 
 @njit
 def begin(starts: Starts, topics: Columns, topic_count: int) -> Design:
-    """No edges yet: every subscriber is a component of its topic."""
+    """A design without edges, in which every subscriber is a component of its topic.
+
+    The nodes' topics are rows (`starts`, `topics`) of numbers below `topic_count`, ascending.
+    """
     nodes, entries = len(starts) - 1, len(topics)
     owner = np.empty(entries, np.int32)
     for p in range(nodes):
@@ -80,7 +89,7 @@ def begin(starts: Starts, topics: Columns, topic_count: int) -> Design:
 
 @njit
 def add_edge(p: int, q: int, design: Design) -> int:
-    """Join the components of every common topic; returns how many were joined."""
+    """Add the edge between p and q: joins the components of every common topic; returns how many were joined."""
     joined, i, j = 0, design.starts[p], design.starts[q]
     while i < design.starts[p + 1] and j < design.starts[q + 1]:
         if design.topics[i] < design.topics[j]:
@@ -98,14 +107,15 @@ def add_edge(p: int, q: int, design: Design) -> int:
 
 @njit
 def add_edges(sources: Columns, targets: Columns, design: Design) -> None:
-    """Start from these edges."""
+    """Add edges that exist already, given by their ends."""
     for i in range(len(sources)):
         add_edge(sources[i], targets[i], design)
 
 
 @njit
 def _merge(a: int, b: int, design: Design) -> int:
-    """One component of the two; pairs across them lose this topic."""
+    """Make two components of a topic, given by their labels, one; pairs across them lose this topic. Returns 1, or 0
+    when they were the same."""
     if a == b:
         return 0
     if design.size[a] < design.size[b]:
@@ -131,14 +141,14 @@ def _merge(a: int, b: int, design: Design) -> int:
 
 @njit
 def edge_key(seed: int, p: int, q: int, contribution: int) -> np.int64:
-    """Larger is better: the contribution, then a hash of the pair."""
+    """Larger is better: the contribution, then a hash of the pair, which is the same from both ends."""
     tie = absorb(stream(seed, EDGE_TIES, min(p, q)), max(p, q))
     return np.int64(contribution) << 31 | np.int64(tie >> _33)
 
 
 @njit
 def _search_row(seed: int, p: int, most: int, design: Design, bounds: Bounds) -> None:
-    """The best edge of p to a node of a degree below `most`."""
+    """The best edge of p to a node of a degree below `most`, into the bounds."""
     best, key, row = _NONE, np.int64(-1), design.contribution[p]
     least = np.int16(1)
     for q in range(len(row)):
@@ -171,7 +181,11 @@ def _best(seed: int, most: int, design: Design, bounds: Bounds) -> int:
 
 @njit
 def connect_topics(seed: int, rule: int, rho: float, design: Design) -> tuple[Columns, Columns]:
-    """Add edges by the rule until every topic is connected; returns their ends."""
+    """Add edges by the rule until every topic is connected; returns their lower and higher ends, in the order of
+    choice.
+
+    `rho` is LowODA's ρ; the other rules do not look at it. Ties are broken by a hash of the two ends and the seed.
+    """
     nodes = len(design.starts) - 1
     if nodes == 0:
         return np.empty(0, np.int32), np.empty(0, np.int32)
@@ -209,7 +223,10 @@ def connect_topics(seed: int, rule: int, rho: float, design: Design) -> tuple[Co
 def design(
     seed: int, rule: int, rho: float, interests: tuple[Starts, Columns], topic_count: int, existing: Edges
 ) -> Edges:
-    """The existing edges and those that the rule adds, for nodes of these interests, numbered from 0."""
+    """An overlay in which every topic is connected: the existing edges, then those that the rule adds.
+
+    `interests` are rows of ascending topics below `topic_count`, of nodes that are numbered from 0.
+    """
     starts, topics = interests
     made = begin(starts, topics, topic_count)
     add_edges(*existing, made)
@@ -230,8 +247,10 @@ def mend(
 ) -> tuple[Columns, Columns]:
     """OMen Algorithm 1: the edges that LowODA adds among the shadow set until it connects the wanted topics.
 
-    `shadow` and `wanted` ascend. Existing links count as far as `sight` goes: those inside the shadow set; also those
-    to neighbours, if two members have one in common; or all. For the rule, links to anybody count (`degree`).
+    Called by OMen's coordinator of a churn event. `shadow` (nodes) and `wanted` (topics) ascend; `links` are the tables
+    of all nodes, with free slots below 0. Existing links count as far as `sight` goes: SHADOW, those inside the shadow
+    set; NEIGHBOURS, also those to neighbours, if two members have one in common; OVERLAY, all. For the rule, links to
+    anybody count (`degree`). Returns the ends of the new edges.
     """
     size = len(shadow)
     starts, room = np.zeros(size + 1, np.int64), 0
@@ -254,7 +273,7 @@ def mend(
         interested = members[by_topic[at] : by_topic[at + 1]]
         for i in interested:
             entry[shadow[i]] = starts[i] + np.searchsorted(topics[starts[i] : starts[i + 1]], at)
-        _join_connected(at, sight, shadow[interested], wanted[at], profiles, links, entry, seen, made)
+        _join_connected((at, wanted[at]), sight, shadow[interested], profiles, links, (entry, seen), made)
         for i in interested:
             entry[shadow[i]] = _NONE
     for i in range(size):
@@ -265,18 +284,22 @@ def mend(
 
 @njit
 def _join_connected(
-    at: int,
+    wanted: tuple[int, int],
     sight: int,
     members: Columns,
-    topic: int,
     profiles: Profiles,
     links: tuple[Starts, Columns],
-    entry: Columns,
-    seen: Columns,
+    marks: tuple[Columns, Columns],
     design: Design,
 ) -> None:
-    """Join the members whom existing links connect in this topic, the `at`-th: a search from one after the other, until
-    all are found. `entry` holds those of members, `seen` the last topic that a node was reached in."""
+    """Join the members whom existing links connect in one topic: a search from one after the other, until all are
+    found.
+
+    `wanted` is the topic's position among the wanted ones, and the topic. `marks` has an entry per node of the network:
+    the design's entry of a member (_NONE: no member), and the position of the last topic that the node was reached in.
+    """
+    at, topic = wanted
+    entry, seen = marks
     rows, columns = links
     queue, left = [np.int32(0) for _ in range(0)], len(members)
     for root in members:
@@ -302,8 +325,8 @@ def _join_connected(
                     if sight == SHADOW or (sight == NEIGHBOURS and entry[p] == _NONE):
                         continue
                     mine = profiles.topics[profiles.starts[q] : profiles.starts[q + 1]]
-                    place = np.searchsorted(mine, topic)
-                    if place == len(mine) or mine[place] != topic:
+                    found = np.searchsorted(mine, topic)
+                    if found == len(mine) or mine[found] != topic:
                         continue
                 seen[q] = at
                 queue.append(q)

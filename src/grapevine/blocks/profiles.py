@@ -23,14 +23,14 @@ class Profiles(NamedTuple):
     """Descriptors by row: ring id, topics (ascending), and the summed rate of the topics."""
 
     ids: NDArray[np.uint64]
-    starts: Starts
+    starts: Starts  # row → its topics
     topics: NDArray[Any]  # uint16 where the numbers allow it, else int32
     weights: NDArray[Any]  # per topic: its rate in fixed point; int32 where all are 1, else int64
     mass: NDArray[np.int64]  # per row: the weights of its topics, summed
 
 
 def make_profiles(ids: NDArray[np.uint64], starts: Starts, topics: Columns, rates: NDArray[np.float64]) -> Profiles:
-    """Profiles of known subscriptions and publication rates."""
+    """The table of nodes with these ring ids and topics (rows of ascending numbers), for topics of these rates."""
     weights = fixed_point(rates)
     small = topics.astype(np.uint16) if len(rates) <= 2**16 else topics  # half the cache lines to fetch
     return Profiles(ids, starts, small, weights, _mass(starts, small, weights))
@@ -55,14 +55,14 @@ def _mass(starts: Starts, topics: NDArray[Any], weights: NDArray[Any]) -> NDArra
 
 @njit
 def lay_out(row: int, profiles: Profiles, dense: NDArray[Any]) -> None:
-    """Write the weights of the row's topics into `dense` (one entry per topic, zero elsewhere)."""
+    """Write the weights of the row's topics into `dense` (one entry per topic, all zero before), until `clear`."""
     for topic in profiles.topics[profiles.starts[row] : profiles.starts[row + 1]]:
         dense[topic] = profiles.weights[topic]
 
 
 @njit
 def clear(row: int, profiles: Profiles, dense: NDArray[Any]) -> None:
-    """Undo `lay_out`."""
+    """Undo `lay_out` for the same row."""
     for topic in profiles.topics[profiles.starts[row] : profiles.starts[row + 1]]:
         dense[topic] = 0
 
@@ -97,5 +97,5 @@ def fetch(rows: NDArray[np.int32], profiles: Profiles, out: NDArray[np.int64]) -
 
 @njit
 def preference(value: float, tie: np.uint64) -> np.int64:
-    """A sort key for a utility in 0 … 1: 32 bits of it, then 31 bits of a hash that decides ties."""
+    """A sort key for a utility in 0 … 1: 32 bits of it, then 31 bits of a hash that decides ties. Never negative."""
     return np.int64(value * 2147483648.0) << 31 | np.int64(tie >> _33)

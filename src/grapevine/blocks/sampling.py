@@ -21,7 +21,10 @@ _33 = np.uint64(33)
 
 @njit
 def choose_partners(seed: int, now: int, first: int, last: int, views: Views, partner: Columns) -> None:
-    """A random member of each cache; a node that is gone does not answer, and the turn is lost."""
+    """Whom each of the nodes first … last-1 contacts in this round, into `partner`: a random member of its cache.
+
+    A member that is gone does not answer: then the node has no partner (NOBODY) in this round.
+    """
     for p in range(first, last):
         partner[p] = NOBODY
         if views.alive[p]:
@@ -38,22 +41,22 @@ def merge_freshest(p: int, ties: np.uint64, views: Views, sources: Columns, news
     age and stops at the age that fills the cache; in that age the hash decides, drawn anew every round.
     """
     size = int(views.cache.shape[1])
-    place = np.zeros(len(sources), np.int64)
+    position = np.zeros(len(sources), np.int64)  # in each source's cache
     before = np.int64(0)
     while news.size[0] < size:
         level = np.int64(-1)
         for i in range(len(sources)):
-            if place[i] < size and views.cache[sources[i], place[i]] != NOBODY:
-                level = max(level, np.int64(views.cache_heard[sources[i], place[i]]))
+            if position[i] < size and views.cache[sources[i], position[i]] != NOBODY:
+                level = max(level, np.int64(views.cache_heard[sources[i], position[i]]))
         if level < 0:
             return min(size, int(news.size[0]))
         before = news.size[0]
         for i in range(len(sources)):
-            q, start = sources[i], place[i]
+            q, start = sources[i], position[i]
             end = start
             while end < size and views.cache[q, end] != NOBODY and views.cache_heard[q, end] == level:
                 end += 1
-            place[i] = end
+            position[i] = end
             if end > start:
                 offer_all(news, views.cache[q, start:end], views.cache_heard[q, start:end], 0, p)
     if news.size[0] > size:
@@ -77,7 +80,10 @@ def sample_round(
     callers: tuple[Starts, Columns],
     out: tuple[NDArray[np.int32], NDArray[np.int32]],
 ) -> None:
-    """New caches of the nodes first … last-1 from the caches at the start of the round."""
+    """New caches of the nodes first … last-1 from the caches at the start of the round, into `out` (nodes, heard).
+
+    `callers` are the rows of `group_contacts(partner)`. A node that is not alive gets an empty cache.
+    """
     first, last = nodes
     cache, heard = out
     size = views.cache.shape[1]
@@ -107,7 +113,7 @@ def sample_round(
 
 @njit
 def meet_at_random(seed: int, salt: int, node_count: int, cache: NDArray[np.int32]) -> None:
-    """Fill every cache with random other nodes: a network that starts all at once (`alive` is not asked)."""
+    """Fill every cache with random other nodes below `node_count`, no one twice: a network that starts all at once."""
     for p in range(node_count):
         taken, draws = 0, 0
         while taken < min(cache.shape[1], node_count - 1):

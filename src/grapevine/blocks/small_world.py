@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks.candidates import Candidates, offer_all
-from grapevine.blocks.exchange import Contacts
+from grapevine.blocks.exchange import Exchange
 from grapevine.blocks.views import LONG_LINKS, NOBODY, Views
 from grapevine.kernels.csr import Columns
 from grapevine.kernels.jit import njit
@@ -38,7 +38,8 @@ def choose_ring(p: int, ids: Ids, views: Views, pool: Candidates, picks: Columns
     """Successor and predecessor: the nearest settled nodes that answer, clockwise and counter-clockwise (Algorithm 4,
     lines 2-7).
 
-    Picks are positions in the pool. A single candidate is the successor, and there is no predecessor.
+    Picks are positions in the pool, NOBODY where there is none. A single candidate is the successor, and there is no
+    predecessor.
     """
     after, before = NOBODY, NOBODY
     least_after, least_before = np.uint64(0), np.uint64(0)
@@ -56,10 +57,11 @@ def choose_ring(p: int, ids: Ids, views: Views, pool: Candidates, picks: Columns
 
 
 @njit
-def gather_backups(p: int, now: int, views: Views, contacts: Contacts, into: Candidates) -> None:
+def gather_backups(p: int, this: Exchange, into: Candidates) -> None:
     """Add the backups of p, its partner and its callers to the buffer; each was alive in the last round."""
-    partner, starts, who = contacts
-    heard = np.full(views.backups.shape[1], now - 1, np.int32)
+    views = this.views
+    partner, starts, who = this.contacts
+    heard = np.full(views.backups.shape[1], this.now - 1, np.int32)
     offer_all(into, views.backups[p], heard, 0, p)
     if partner[p] != NOBODY:
         offer_all(into, views.backups[partner[p]], heard, 0, p)
@@ -69,7 +71,10 @@ def gather_backups(p: int, now: int, views: Views, contacts: Contacts, into: Can
 
 @njit
 def keep_backups(p: int, ids: Ids, alive: NDArray[np.bool_], pool: Candidates, backups: Columns) -> None:
-    """The nearest candidates that answer, half of them clockwise and half counter-clockwise."""
+    """The nearest candidates that answer: the first half of `backups` clockwise from p, the second counter-clockwise.
+
+    Each half by ascending distance, NOBODY where there are too few. One node may be in both.
+    """
     half = len(backups) // 2
     steps, nearest = np.empty(pool.size[0], np.uint64), np.empty(half, np.int32)
     for at in range(len(steps)):
@@ -103,14 +108,15 @@ def _smallest(steps: NDArray[np.uint64], nodes: Columns, nearest: Columns, out: 
 
 
 @njit
-def fill_ring(
-    p: int, now: int, ids: Ids, views: Views, contacts: Contacts, pool: Candidates, picks: Columns, backups: Columns
-) -> None:
-    """Ring links and backups from the pool and everybody's backups. The pool's end stays where it was, so the backups
-    serve the ring alone; a pick may point behind it."""
-    end = pool.size[0]
+def fill_ring(p: int, this: Exchange, ids: Ids, pool: Candidates, picks: Columns, backups: Columns) -> None:
+    """Ring links (positions in the pool, in the first two picks) and p's new backups, from the pool and from the
+    backups of all who take part in the exchange.
+
+    The pool's end stays where it was, so what came from backups serves the ring alone; a pick may point behind the end.
+    """
+    end, views = pool.size[0], this.views
     if views.backups.shape[1] > 0:
-        gather_backups(p, now, views, contacts, pool)
+        gather_backups(p, this, pool)
         keep_backups(p, ids, views.alive, pool, backups)
     choose_ring(p, ids, views, pool, picks)
     pool.size[0] = end
@@ -121,7 +127,8 @@ def choose_long(seed: int, p: int, ids: Ids, pool: Candidates, slots: tuple[int,
     """For each slot first … last-1 the candidate nearest to the slot's target that no earlier slot has taken.
 
     The spacing of nodes is estimated from the two ring links (Symphony §3.2: from segments near by), so no node needs
-    to know the size of the network.
+    to know the size of the network. Without both ring links there are no long links. Picks are positions in the pool,
+    NOBODY where there are too few candidates.
     """
     first, last = slots
     if picks[SUCCESSOR] == NOBODY or picks[PREDECESSOR] == NOBODY:
@@ -169,15 +176,15 @@ def next_hop(p: int, key: np.uint64, fresh: int, ids: Ids, views: Views) -> int:
 
 @njit
 def next_hops(p: int, keys: NDArray[np.uint64], fresh: int, ids: Ids, views: Views, out: Columns) -> None:
-    """The same for many keys: a live gateway renews the paths of all its topics at once."""
+    """`next_hop` for each key, into `out`: a live gateway renews the paths of all its topics at once."""
     for i in range(len(keys)):
         out[i] = next_hop(p, keys[i], fresh, ids, views)
 
 
 @njit
 def lookup(p: int, key: np.uint64, fresh: int, ids: Ids, views: Views, path: Columns) -> int:
-    """The nodes visited from p towards the key into `path` (p first); returns how many, negative when a dead node
-    swallowed the request."""
+    """The nodes visited from p towards the key into `path` (p first, room for all nodes and one more); returns how
+    many, negative when the last of them is dead and swallowed the request."""
     path[0] = p
     count = 1
     while True:

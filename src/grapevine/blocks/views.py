@@ -1,4 +1,7 @@
-"""Views: what every node knows of others at the start of a round. Its table of links, and its cache of samples."""
+"""Views: what every node knows of others at the start of a round. Its table of links, and its cache of samples.
+
+Also the numbers that tell the random decisions of rounds apart: `draw(seed, round, node, salt)` has one salt a purpose.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +26,21 @@ FRIEND_TIES, ACCEPTANCE, MEMBERSHIP, EDGE_TIES, INTEREST_SAMPLES, JOIN_ORDER = (
 
 
 class Views(NamedTuple):
-    """Tables are ragged rows of links (NOBODY: free); `heard` is the round in which a link last gave a sign of life."""
+    """The views of all nodes. Node p has the slots starts[p] … starts[p + 1]-1 of `links`; NOBODY is a free entry."""
 
     starts: Starts
-    links: NDArray[np.int32]
-    heard: NDArray[np.int32]
-    cache: NDArray[np.int32]  # [node, place]
-    cache_heard: NDArray[np.int32]
-    backups: NDArray[np.int32]  # [node, place]: the nearest nodes known on the ring, after it and before it
-    alive: NDArray[np.bool_]
+    links: NDArray[np.int32]  # slot → neighbour
+    heard: NDArray[np.int32]  # slot → the round in which the neighbour last gave a sign of life
+    cache: NDArray[np.int32]  # [node, position]: samples, the freshest first
+    cache_heard: NDArray[np.int32]  # [node, position]: the round in which somebody last heard from the sample
+    backups: NDArray[np.int32]  # [node, position]: the nearest nodes known on the ring, after it and before it
+    alive: NDArray[np.bool_]  # online
     settled: NDArray[np.bool_]  # long enough here to be a ring link of others and to take part in lookups
 
 
 @njit
 def group_contacts(partner: Columns) -> tuple[Starts, Columns]:
-    """Who contacts each node, from whom each node contacts (NOBODY: no one)."""
+    """The callers of every node as rows, ascending, from the partner that each node contacts (NOBODY: no one)."""
     count = 0
     for p in range(len(partner)):
         count += partner[p] != NOBODY
@@ -53,7 +56,7 @@ def group_contacts(partner: Columns) -> tuple[Starts, Columns]:
 
 @njit
 def one_of(row: Columns, seed: int, now: int, node: int, salt: int) -> int:
-    """A random entry of the row, NOBODY when it is empty."""
+    """A random entry of the row that is not NOBODY, by the draw for these words; NOBODY when there is none."""
     count = 0
     for entry in row:
         count += entry != NOBODY

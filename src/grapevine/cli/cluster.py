@@ -1,4 +1,4 @@
-"""`grapevine cluster`: a whole network of live nodes on this machine, with a table that moves."""
+"""`grapevine cluster`: a whole network of live nodes on this machine, with a table that is renewed while it runs."""
 
 from __future__ import annotations
 
@@ -61,18 +61,8 @@ def _run_cluster(
     seed: int,
     json: bool,
 ) -> None:
-    tables: dict[str, dict[str, Any]] = {"settings": {}, "parameters": {}}
-    live = systems_with("live")
-    mistakes = [] if system in live else [f"system={system!r}: choose one of {', '.join(live)}"]
-    configs = {name: kind for name, kind in configs_of(system).items() if name in tables}
-    mistakes += take_settings(configs, set_ or [], tables)
-    for name, kind in configs.items():
-        try:
-            kind(**tables[name])
-        except UsageError as error:
-            mistakes.append(str(error))
-    if mistakes:
-        raise UsageError("; ".join(mistakes))
+    """Run the command; the arguments are its options (`add_to`)."""
+    tables = _settings(system, set_ or [])
     faults = None if kill is None else Kill.parse(kill)
     loaded = workload_of(config, seed) if workload is None else Workload.load(workload)
     if workload is not None:
@@ -101,9 +91,27 @@ def _run_cluster(
         raise SystemExit(130)
 
 
+def _settings(system: str, pairs: list[str]) -> dict[str, dict[str, Any]]:
+    """`settings` of nodes and `parameters` of the system from KEY=VALUE pairs; UsageError with all mistakes at once."""
+    tables: dict[str, dict[str, Any]] = {"settings": {}, "parameters": {}}
+    live = systems_with("live")
+    mistakes = [] if system in live else [f"system={system!r}: choose one of {', '.join(live)}"]
+    configs = {name: kind for name, kind in configs_of(system).items() if name in tables}
+    mistakes += take_settings(configs, pairs, tables)
+    for name, kind in configs.items():
+        try:
+            kind(**tables[name])
+        except UsageError as error:
+            mistakes.append(str(error))
+    if mistakes:
+        raise UsageError("; ".join(mistakes))
+    return tables
+
+
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
-    """A table that moves on a terminal, and a line now and then elsewhere."""
+    """What to call with every state of the network: it renews a table on a terminal, and prints a line every five
+    seconds elsewhere. None when quiet."""
     if quiet:
         yield None
         return
@@ -120,14 +128,15 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None] | Non
     with Live(console=err, refresh_per_second=4, transient=True) as screen:
 
         def draw(now: dict[str, Any]) -> None:
-            screen.update(Group(_line(now), _group_table(now, before or now)))
+            screen.update(Group(_line(now), _groups_table(now, before or now)))
             before.update(now)
 
         yield draw
 
 
 def _line(now: dict[str, Any]) -> str:
-    told = [
+    """The state of the network in one line."""
+    parts = [
         f"{metric.label} {metric.shown(now[metric.name])}{metric.unit and f' {metric.unit}'}"
         for metric in (DEGREE, HIT_RATIO, *_DELAYS)
         if now[metric.name] is not None
@@ -137,13 +146,13 @@ def _line(now: dict[str, Any]) -> str:
             f"{now['stage']}: {now['nodes']} nodes",
             f"topics connected {now['connected']:.0%}",
             f"{now['published']:,} events",
-            *told,
+            *parts,
         ]
     )
 
 
-def _group_table(now: dict[str, Any], before: dict[str, Any]) -> Table:
-    """A row per group of nodes, and one for all: rates are those since the table before."""
+def _groups_table(now: dict[str, Any], before: dict[str, Any]) -> Table:
+    """A row per worker process, and one for all; rates are since the state before."""
     seconds = max(now["time_s"] - before["time_s"], 1e-9)
     made = table("", "group", "nodes", "degree", "max", "peers", "max", "messages/s", "CPU %", "MiB a node")
     earlier = {row["group"]: row for row in before["groups"]}
@@ -197,7 +206,7 @@ applications read. [bold]--kill 0.5@10[/] kills half of the processes after 10 s
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the command to the app: an option for every field of `ClusterConfig`, and those below."""
     folder = Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the nodes' folders here.")]
     last: list[inspect.Parameter] = [
         option("system", Annotated[str, typer.Option(help=f"One of {', '.join(systems_with('live'))}.")], "vitis"),

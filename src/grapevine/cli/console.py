@@ -1,4 +1,7 @@
-"""What every command shares: options, consoles, one-line errors and exit codes."""
+"""What every command shares: options, consoles, one-line errors and exit codes.
+
+Answers go to standard output (`out`), progress and errors to standard error (`err`).
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,11 @@ ConfOption = Annotated[list[str] | None, typer.Option("--conf", help="A Spark se
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Exit 2 for the caller's mistakes, 1 for failures; never a stack trace for what we foresaw."""
+    """Turn errors of the block into one line and an exit code: 2 for the caller's mistakes, 1 for failures, 130 for a
+    stop.
+
+    An exception that is not ours keeps its stack trace: it is a bug.
+    """
     try:
         yield
     except UsageError as error:
@@ -52,6 +59,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 def _plain(error: Exception) -> str:
+    """The message, in which rich takes no bracket for markup."""
     return str(error).replace("[", r"\[")
 
 
@@ -60,7 +68,10 @@ class Stopped(BaseException):
 
 
 def stop_on_signals() -> None:
-    """Let Ctrl-C and SIGTERM unwind, so that half-written folders are removed."""
+    """Let Ctrl-C and SIGTERM raise `Stopped` in the main thread, so that half-written folders are removed.
+
+    Further signals are ignored while that happens.
+    """
 
     def stop(number: int, frame: FrameType | None) -> None:
         for again in (signal.SIGINT, signal.SIGTERM):
@@ -72,12 +83,12 @@ def stop_on_signals() -> None:
 
 
 def print_json(answer: Any) -> None:
-    """JSON on standard output, for programs."""
+    """Print an answer on standard output as JSON, for programs."""
     sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")
 
 
 def table(title: str, *columns: str) -> Table:
-    """A table whose first column is text and whose others are numbers."""
+    """A table for people, to be filled and printed: the first column is text, the others are numbers."""
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for i, column in enumerate(columns):
         made.add_column(column, justify="left" if i == 0 else "right", overflow="fold")

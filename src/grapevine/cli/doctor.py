@@ -23,15 +23,19 @@ DATA_VARIABLE = "GRAPEVINE_DATA"
 
 
 class Finding(NamedTuple):
-    """One line of the report; `cure` is empty when all is well."""
+    """One line of the report."""
 
-    part: str
+    part: str  # what was looked at, e.g. Java
     found: str
-    cure: str = ""
+    cure: str = ""  # what to do about it; empty when all is well
 
 
 def data_folder() -> Path | None:
-    """Real traces: where GRAPEVINE_DATA points, else ../shared/data beside the checkout."""
+    """The folder of real traces: where GRAPEVINE_DATA points, else ../shared/data beside the checkout; None: there is
+    none.
+
+    Used by `doctor`, experiments and tests that need traces.
+    """
     if chosen := os.environ.get(DATA_VARIABLE):
         return Path(chosen) if Path(chosen).is_dir() else None
     for start in (Path.cwd(), Path(__file__).resolve().parents[3]):

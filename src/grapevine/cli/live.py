@@ -8,13 +8,16 @@ import sys
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from grapevine.cli.console import JsonOption, Stopped, err, out, print_json
 from grapevine.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from grapevine.net.run import Started
 
 NodeOption = Annotated[
     Path | None,
@@ -58,7 +61,7 @@ def node(
 ) -> None:
     """Run a live node until Ctrl-C or SIGTERM. It prints where it listens, who it is, and where programs find it."""
     from grapevine.net.options import read_options
-    from grapevine.net.run import Started, log_as_json, run_node
+    from grapevine.net.run import log_as_json, run_node
 
     flags = {
         "listen": listen,
@@ -76,21 +79,23 @@ def node(
     options = read_options(config, flags, set_ or [])
     log_as_json(options.log_level)
 
-    def tell(started: Started) -> None:
-        if json:
-            about = {"peer": started.peer, "endpoint": started.endpoint, "topics": started.topics}
-            print_json(about | {"control": started.control_url, "control_file": str(started.control_file)})
-        else:
-            lines = {
-                "listens": f"{started.endpoint}    others: grapevine node --join {started.endpoint}",
-                "peer": started.peer,
-                "control": f"{started.control_url}    programs: --node {started.control_file}",
-            }
-            for name, text in lines.items():
-                out.print(f"[bold]{name:8}[/] {escape(text)}", highlight=False, soft_wrap=True)
-        sys.stdout.flush()
+    run_node(options, lambda started: _print_started(started, json=json))
 
-    run_node(options, tell)
+
+def _print_started(started: Started, *, json: bool) -> None:
+    """Say where a node listens and how programs reach it; whoever started the process may wait for these lines."""
+    if json:
+        about = {"peer": started.peer, "endpoint": started.endpoint, "topics": started.topics}
+        print_json(about | {"control": started.control_url, "control_file": str(started.control_file)})
+    else:
+        lines = {
+            "listens": f"{started.endpoint}    others: grapevine node --join {started.endpoint}",
+            "peer": started.peer,
+            "control": f"{started.control_url}    programs: --node {started.control_file}",
+        }
+        for name, text in lines.items():
+            out.print(f"[bold]{name:8}[/] {escape(text)}", highlight=False, soft_wrap=True)
+    sys.stdout.flush()
 
 
 def publish(
@@ -151,12 +156,16 @@ def subscribe(
 
 
 def _plain(line: dict[str, Any], *, named: bool) -> str:
+    """An event as a line of text: its payload, and before it the topic where several are read (`named`)."""
     text = line.get("text", f"base64:{line['payload']}")
     return f"{line['topic']}\t{text}\n" if named else f"{text}\n"
 
 
 def parse_when(text: str) -> float:
-    """A time in seconds since the epoch: given so, as a duration before now, or as a date."""
+    """A time in seconds since 1970: given so, as a duration before now (`90s`, `10m`, `2h`, `1d`), or as an ISO date.
+
+    UsageError for anything else.
+    """
     if ago := re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", text):
         return time.time() - float(ago[1]) * _AGO[ago[2]]
     if re.fullmatch(r"\d+(?:\.\d+)?", text):

@@ -1,4 +1,4 @@
-"""The command's entry point."""
+"""The command `grapevine`: its subcommands in the order of the help, and its entry point."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Options of the whole command."""
+    """Options before a subcommand. (The help of the command itself is the app's.)"""
 
 
 def main() -> None:
-    """Run the command; foreseen errors become one line and an exit code."""
+    """Run the command with the process's arguments; foreseen errors become one line and an exit code."""
     stop_on_signals()
     with one_line_errors():
         app()

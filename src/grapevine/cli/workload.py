@@ -51,7 +51,7 @@ app.add_typer(sample_app, name="sample")
 
 
 def print_profile(folder: Path) -> None:
-    """The profile as a person reads it: one column per workload."""
+    """Print a stored profile for people: three tables with a column per workload."""
     statistics = read_table(folder, tables.DEGREE_STATISTICS).to_pylist()
     names = list(dict.fromkeys(row["workload"] for row in statistics))
     rows = ("count", "mean", "variance", "standard_deviation", "maximum", "gini")
@@ -100,6 +100,7 @@ def _stage(master: str | None, driver_memory: str | None, conf: list[str] | None
 
 
 def _print_workload(folder: Path, manifest: Manifest, json: bool) -> None:
+    """Say what a workload stage wrote: the rows of its tables, and its counts."""
     if json:
         print_json({"folder": str(folder), **dataclasses.asdict(manifest)})
         return

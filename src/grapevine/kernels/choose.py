@@ -17,7 +17,10 @@ Marks = NDArray[np.int64]
 
 @njit
 def choose_uniform(state: np.uint64, count: int, bound: int, marks: Marks, stamp: int, out: NDArray[np.int32]) -> None:
-    """`count` distinct integers below `bound` into `out`: Floyd's algorithm, one draw an item."""
+    """`count` distinct integers below `bound` into `out`, in no order: Floyd's algorithm, one draw an item.
+
+    `count` is at most `bound`, which is the length of `marks`.
+    """
     for i in range(count):
         last = bound - count + i
         item = below(absorb(state, i), last + 1)
@@ -39,9 +42,10 @@ def choose_weighted(
 ) -> None:
     """`count` distinct items into `out`, each next one with probability ∝ weight among those not yet taken.
 
-    Repeats of plain draws are refused at first. When the heavy items are taken and refusals pile up, the rest
-    comes from exponential clocks (item i rings after Exp(weight i); the first to ring are chosen), which follows
-    the same law, so the work is O(count log items) as a rule and O(items log items) at worst.
+    `cumulative` is the running sum of `weights`, of which at least `count` are positive. Repeats of plain draws are
+    refused at first. When the heavy items are taken and refusals pile up, the rest comes from exponential clocks (item
+    i rings after Exp(weight i); the first to ring are chosen), which follows the same law, so the work is O(count log
+    items) as a rule and O(items log items) at worst.
     """
     taken = 0
     draws = 0
@@ -66,5 +70,5 @@ def choose_weighted(
 
 @njit
 def pick(state: np.uint64, salt: int, cumulative: NDArray[np.float64]) -> int:
-    """One item with probability ∝ its step in `cumulative`."""
+    """One item with probability ∝ its step in `cumulative`, a running sum of weights, by the draw for this salt."""
     return int(np.searchsorted(cumulative, unit(absorb(state, salt)) * cumulative[-1], side="right"))

@@ -1,4 +1,8 @@
-"""Compressed sparse rows: one array of row starts, one of column numbers (ascending in each row)."""
+"""Compressed sparse rows: row r has the entries starts[r] … starts[r + 1]-1 of `columns`, ascending in each row.
+
+Numbers are not checked: a row or column outside its range corrupts memory. What comes from outside is checked before
+(`model/workload`).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +50,7 @@ def row_numbers(starts: Starts) -> Columns:
 
 @njit
 def transpose(starts: Starts, columns: Columns, column_count: int) -> tuple[Starts, Columns]:
-    """The same pairs by column. Rows come out ascending, because the input rows are visited in order."""
+    """The same pairs by column: a row per column with the numbers of the rows that had it, ascending."""
     rows = row_numbers(starts)
     by_column = count_rows(columns, column_count)
     return by_column, fill_rows(columns, rows, by_column)
@@ -54,7 +58,10 @@ def transpose(starts: Starts, columns: Columns, column_count: int) -> tuple[Star
 
 @njit
 def copy_rows(old_starts: Starts, old: NDArray[Any], starts: Starts, new: NDArray[Any]) -> None:
-    """What the old rows held into rows of other sizes, as far as it fits."""
+    """Copy equally many old rows into rows of other sizes, each from its beginning and as far as it fits.
+
+    The rest of a longer new row is left as it is.
+    """
     for row in range(len(starts) - 1):
         size = min(starts[row + 1] - starts[row], old_starts[row + 1] - old_starts[row])
         for i in range(size):
@@ -63,7 +70,7 @@ def copy_rows(old_starts: Starts, old: NDArray[Any], starts: Starts, new: NDArra
 
 @njit
 def keep_columns(starts: Starts, columns: Columns, wanted: NDArray[np.bool_]) -> tuple[Starts, Columns]:
-    """The same rows without the columns that are not wanted."""
+    """New rows that have the wanted columns alone; `wanted` has a flag per column."""
     kept, out, count = np.zeros_like(starts), np.empty_like(columns), 0
     for row in range(len(starts) - 1):
         for column in columns[starts[row] : starts[row + 1]]:
@@ -76,7 +83,7 @@ def keep_columns(starts: Starts, columns: Columns, wanted: NDArray[np.bool_]) ->
 
 @njit
 def from_pairs(rows: Columns, columns: Columns, row_count: int, column_count: int) -> tuple[Starts, Columns]:
-    """Rows with ascending columns from pairs in any order: two counting sorts, no comparison."""
+    """Rows with ascending columns from pairs in any order; repeated pairs stay. Two counting sorts, no comparison."""
     by_column = count_rows(columns, column_count)
     rows_by_column = fill_rows(columns, rows, by_column)
     columns_sorted = row_numbers(by_column)

@@ -13,9 +13,11 @@ from grapevine.kernels.jit import njit
 def breadth_first(
     starts: Starts, targets: Columns, rank: NDArray[np.uint64], roots: Columns, root_count: int, wanted: int
 ) -> NDArray[np.bool_]:
-    """Flags of `wanted` vertices: from `root_count` roots outwards, level by level; targets below 0 lead nowhere.
+    """Flags of `wanted` vertices, found from the first `root_count` roots outwards, level by level.
 
-    A level that would be too much is cut by rank. When a search ends early, the next root starts another.
+    Vertex v leads to targets[starts[v] … starts[v + 1]-1]; targets below 0 lead nowhere. Of a level that would be too
+    much, the vertices of the lowest rank are taken. When a search ends early, the next root starts another; fewer
+    vertices than wanted are found when the roots are used up.
     """
     kept = np.zeros(len(rank), np.bool_)
     level = np.empty(0, np.int32)

@@ -13,18 +13,21 @@ from grapevine.kernels.rng import draw
 
 
 class Interests(NamedTuple):
-    """Who wants what, both ways, and scratch that every kernel leaves as it found it."""
+    """Who wants what, both ways as rows, and scratch that every kernel leaves as it found it.
+
+    One object serves one thread.
+    """
 
     node_starts: Starts
     node_topics: Columns
     topic_starts: Starts
     topic_nodes: Columns
-    shared: Columns  # per node, all zero between calls
-    touched: Columns  # per node, anything
+    shared: Columns  # per node: topics in common with the node that is looked at; all zero between calls
+    touched: Columns  # room for a list of nodes
 
     @classmethod
     def of(cls, node_starts: Starts, node_topics: Columns, topic_starts: Starts, topic_nodes: Columns) -> Interests:
-        """With new scratch."""
+        """These rows, with new scratch."""
         nodes = len(node_starts) - 1
         scratch = np.zeros(nodes, np.int32), np.empty(nodes, np.int32)
         return cls(node_starts, node_topics, topic_starts, topic_nodes, *scratch)
@@ -32,7 +35,8 @@ class Interests(NamedTuple):
 
 @njit
 def share_topics(node: int, topics: Columns, of: Interests) -> int:
-    """Count topics in common with every other node into `shared`; list those nodes in `touched` and return how many."""
+    """How many of these topics every other node has, into `shared`; lists the nodes that have any in `touched` and
+    returns their number. The caller sets their `shared` to zero again."""
     found = 0
     for topic in topics:
         for other in of.topic_nodes[of.topic_starts[topic] : of.topic_starts[topic + 1]]:
@@ -65,7 +69,8 @@ def top_intersection(node: int, d: int, of: Interests) -> float:
 
 @njit
 def cover_by_friends(seed: int, node: int, of: Interests, covered: NDArray[np.int64]) -> int:
-    """Topics covered by the first 1, 2, … greedily chosen friends into `covered`; returns how many could be covered.
+    """Topics covered by the first 1, 2, … greedily chosen friends into `covered`; returns how many could be covered,
+    which are those that somebody else has too.
 
     The next friend covers most of what is still uncovered; ties go to the smaller hash of (node, candidate).
     """
@@ -87,6 +92,7 @@ def cover_by_friends(seed: int, node: int, of: Interests, covered: NDArray[np.in
 
 @njit
 def _best_friend(seed: int, node: int, of: Interests, found: int) -> int:
+    """The node with most of the topics that are still open, by `shared`; -1 when nobody has any."""
     best = -1
     for other in of.touched[:found]:
         if of.shared[other] > 0 and (
@@ -100,7 +106,7 @@ def _best_friend(seed: int, node: int, of: Interests, found: int) -> int:
 
 @njit
 def _cover(node: int, friend: int, topics: Columns, is_open: NDArray[np.bool_], of: Interests) -> int:
-    """Close the open topics that the friend has too, and take them off everybody's count; returns how many."""
+    """Close the open topics that the friend has too, and take them off everybody's `shared`; returns their number."""
     closed, mine, theirs = 0, 0, of.node_starts[friend]
     while mine < len(topics) and theirs < of.node_starts[friend + 1]:
         if topics[mine] < of.node_topics[theirs]:
@@ -136,26 +142,26 @@ def common(a: NDArray[Any], b: NDArray[Any]) -> int:
 
 
 @njit
-def common_places(a: NDArray[Any], b: NDArray[Any]) -> Columns:
-    """Where in a the items of a ∩ b are, of two ascending lists."""
+def common_positions(a: NDArray[Any], b: NDArray[Any]) -> Columns:
+    """The positions in a of the items of a ∩ b, ascending, of two ascending lists."""
     i, j, count = 0, 0, 0
-    places = np.empty(min(len(a), len(b)), np.int32)
+    positions = np.empty(min(len(a), len(b)), np.int32)
     while i < len(a) and j < len(b):
         if a[i] < b[j]:
             i += 1
         elif a[i] > b[j]:
             j += 1
         else:
-            places[count] = i
+            positions[count] = i
             count += 1
             i += 1
             j += 1
-    return places[:count].copy()
+    return positions[:count].copy()
 
 
 @njit
 def jaccard(a: Columns, b: Columns) -> float:
-    """|a ∩ b| / |a ∪ b| of two ascending lists."""
+    """|a ∩ b| / |a ∪ b| of two ascending lists; 0 when both are empty."""
     both = common(a, b)
     union = len(a) + len(b) - both
     return both / union if union else 0.0

@@ -1,6 +1,8 @@
 """Randomness as a counter hash: `draw(seed, round, node, salt)` is a pure function of its four words.
 
 So a result depends on the seed alone: not on threads, partitions, processes, nor on local or cluster runs.
+The word `round` is a round, or for decisions that are made once a number that stands for their purpose; `salt` tells
+several draws of one node and round apart. Whoever draws declares its numbers, so that no two decisions share any.
 `mix` is the finaliser of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014); `draw` absorbs one word per application.
 All arithmetic stays in uint64: numba turns a mixture of int64 and uint64 into float64.
 """
@@ -32,7 +34,7 @@ def mix(z: np.uint64) -> np.uint64:
 
 @njit
 def absorb(state: np.uint64, word: int) -> np.uint64:
-    """The hash state after one more word."""
+    """The hash state after one more word, which is itself 64 random bits."""
     return mix((state ^ np.uint64(word)) + GAMMA)
 
 
@@ -62,7 +64,7 @@ def below(bits: np.uint64, bound: int) -> np.int64:
 
 @njit
 def priorities(seed: int, purpose: int, count: int) -> NDArray[np.uint64]:
-    """A random rank for each of `count` items; the smallest come first."""
+    """A random rank for each of the items 0 … count-1: sorted by it they are in random order."""
     out = np.empty(count, np.uint64)
     for i in range(count):
         out[i] = draw(seed, purpose, i, 0)

@@ -15,9 +15,12 @@ ONOFF = 11  # the `round` word of these draws
 def alternate(
     seed: int, first: int, last: int, mean_up: float, mean_down: float, duration: float
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-    """(node, joined, left) up to `duration`; left is NaN where the session outlasts it.
+    """Sessions (node, joined, left) of the nodes first … last-1 from 0 to `duration`; left is NaN where one outlasts
+    it.
 
-    A node starts there with probability up/(up+down): the exponential law has no memory, so this is the steady state.
+    Sorted by node, then by time; all times in the unit of the means. A node's sessions depend on the seed and the node
+    alone. A node starts there with probability up/(up+down): the exponential law has no memory, so this is the steady
+    state.
     """
     nodes, joined, left = [np.int32(0) for _ in range(0)], [0.0 for _ in range(0)], [0.0 for _ in range(0)]
     for node in range(first, last):

@@ -1,6 +1,12 @@
-"""Subscriptions of a range of nodes under a synthetic model. A node's topics depend on (seed, node) alone."""
+"""Subscriptions of a range of nodes under a synthetic model. A node's topics depend on (seed, node) alone.
+
+Called by the models of `synthetic/`, which check their parameters. Nodes are first … last-1; a function returns their
+topics as rows, ascending, unless it says otherwise.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +17,31 @@ from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import absorb, below, draw, stream, unit
 
 # The `round` word of the hash: one number per purpose keeps the draws of one node independent of each other.
-MODES, TOPICS, SIZES, PLACES, INITIAL, GROWTH = range(1, 7)
+MODES, TOPICS, SIZES, POSITIONS, INITIAL, GROWTH = range(1, 7)
+
+
+class Sizes(NamedTuple):
+    """How many topics nodes have."""
+
+    smallest: int
+    cumulative: NDArray[np.float64]  # running sum of how likely `smallest`, `smallest` + 1, … topics are
+
+
+class Modes(NamedTuple):
+    """Groups of equally many consecutive topics, all with the same popularity inside."""
+
+    total: int
+    per_node: int  # modes that a node chooses from
+    weights: NDArray[np.float64]  # how likely the first, second, … topic of a mode is
+
+
+class Hierarchy(NamedTuple):
+    """Topics as leaves of a binary tree, numbered from left to right, and what attracts nodes to them."""
+
+    node_order: Columns  # all nodes, in the order of their first subscriptions
+    topic_order: Columns  # all topics, the most popular first
+    topic_cumulative: NDArray[np.float64]  # running sum of the popularity of topics in this order
+    level_cumulative: NDArray[np.float64]  # running sum of how likely a new topic is 1, 2, … levels away
 
 
 @njit
@@ -39,21 +69,12 @@ def subscribe_by_bucket(
 
 
 @njit
-def subscribe_by_mode(
-    seed: int,
-    first: int,
-    last: int,
-    smallest: int,
-    size_cumulative: NDArray[np.float64],
-    modes: int,
-    modes_per_node: int,
-    mode_weights: NDArray[np.float64],
-) -> tuple[Starts, Columns]:
-    """Choose modes uniformly, then topics in their union by weight; a mode's r-th topic has weight r of `mode_weights`.
+def subscribe_by_mode(seed: int, first: int, last: int, sizes: Sizes, modes: Modes) -> tuple[Starts, Columns]:
+    """Draw the number of topics, choose modes uniformly, then topics in their union by weight.
 
-    One mode of one is plain choice by popularity. The number of topics is drawn from `size_cumulative`, whose
-    first entry stands for `smallest`.
+    One mode of one is plain choice by popularity.
     """
+    modes_per_node, mode_weights = modes.per_node, modes.weights
     size = len(mode_weights)
     weights = np.empty(size * modes_per_node)
     for i in range(modes_per_node):
@@ -61,12 +82,13 @@ def subscribe_by_mode(
     cumulative = np.cumsum(weights)
     starts = np.zeros(last - first + 1, np.int64)
     for node in range(first, last):
-        starts[node - first + 1] = starts[node - first] + smallest + pick(stream(seed, SIZES, node), 0, size_cumulative)
+        more = pick(stream(seed, SIZES, node), 0, sizes.cumulative)
+        starts[node - first + 1] = starts[node - first] + sizes.smallest + more
     out = np.empty(starts[-1], np.int32)
-    chosen, mode_marks = np.empty(modes_per_node, np.int32), np.full(modes, -1)
+    chosen, mode_marks = np.empty(modes_per_node, np.int32), np.full(modes.total, -1)
     marks = np.full(len(weights), -1)
     for node in range(first, last):
-        choose_uniform(stream(seed, MODES, node), modes_per_node, modes, mode_marks, node, chosen)
+        choose_uniform(stream(seed, MODES, node), modes_per_node, modes.total, mode_marks, node, chosen)
         row = out[starts[node - first] : starts[node - first + 1]]
         choose_weighted(stream(seed, TOPICS, node), len(row), weights, cumulative, marks, node, row)
         for i in range(len(row)):
@@ -76,19 +98,19 @@ def subscribe_by_mode(
 
 
 @njit
-def place(seed: int, nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Uniform positions of all nodes in the unit square."""
+def positions(seed: int, nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Uniform positions (x, y) of the nodes 0 … nodes-1 in the unit square."""
     x, y = np.empty(nodes), np.empty(nodes)
     for node in range(nodes):
-        x[node] = unit(draw(seed, PLACES, node, 0))
-        y[node] = unit(draw(seed, PLACES, node, 1))
+        x[node] = unit(draw(seed, POSITIONS, node, 0))
+        y[node] = unit(draw(seed, POSITIONS, node, 1))
     return x, y
 
 
 @njit
 def subscribe_by_distance(seed: int, first: int, last: int, nodes: int, radius: float) -> tuple[Starts, Columns]:
     """Every node's topic is itself; it subscribes to the others within the radius. A grid keeps it near-linear."""
-    x, y = place(seed, nodes)
+    x, y = positions(seed, nodes)
     side = max(1, min(int(1.0 / radius), 2048))
     cell = np.empty(nodes, np.int32)
     for node in range(nodes):
@@ -120,23 +142,16 @@ def subscribe_by_distance(seed: int, first: int, last: int, nodes: int, radius: 
 
 
 @njit
-def subscribe_by_hierarchy(
-    seed: int,
-    nodes: int,
-    initial: int,
-    total: int,
-    topic_cumulative: NDArray[np.float64],
-    node_order: Columns,
-    topic_order: Columns,
-    level_cumulative: NDArray[np.float64],
-) -> tuple[Columns, Columns]:
-    """Pairs (node, topic) in the order in which they arise; fewer than `total` when nothing new is to be had.
+def subscribe_by_hierarchy(seed: int, initial: int, total: int, hierarchy: Hierarchy) -> tuple[Columns, Columns]:
+    """Distinct pairs (node, topic) of all nodes, in the order in which they arise: one sequential process.
 
-    The first `initial` are at random: one for each topic (where there are enough), then topics by popularity; one for
-    each node, then nodes uniformly. All others copy: a random pair (which is a topic by its popularity and one of
-    its subscribers) leads its node to a topic some levels up and down the binary tree.
+    Fewer than `total` when nothing new is to be had in a thousand attempts a pair. The first `initial` are at random:
+    one for each topic (where there are enough), then topics by popularity; one for each node, then nodes uniformly. All
+    others copy: a random pair (which is a topic by its popularity and one of its subscribers) leads its node to a topic
+    some levels up and down the binary tree.
     """
-    topics = len(topic_order)
+    node_order, topic_order, topic_cumulative, level_cumulative = hierarchy
+    nodes, topics = len(node_order), len(topic_order)
     out_node, out_topic = np.empty(total, np.int32), np.empty(total, np.int32)
     slots = 1
     while slots < 2 * total:

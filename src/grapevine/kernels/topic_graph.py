@@ -1,6 +1,7 @@
 """The graph of one topic: its members and the links between them, numbered locally, in scratch that is reused.
 
-Members keep their position in the topic's subscriber list, so a local number means the same from round to round.
+Members keep their position in the topic's subscriber list, so a local number means the same from round to round. The
+order of calls is: `open_topic` (or `room_for`, `enter`, `connect`), read the rows, `leave`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from grapevine.kernels.jit import njit
 class Scratch(NamedTuple):
     """Room for the graph of one topic. `local` is -1 everywhere between topics."""
 
-    local: NDArray[np.int32]  # node → local number
-    starts: NDArray[np.int64]
-    edges: NDArray[np.int32]
+    local: NDArray[np.int32]  # node → local number; -1: no member, or not alive
+    starts: NDArray[np.int64]  # local number → its row of edges
+    edges: NDArray[np.int32]  # local numbers of neighbours
 
 
 @njit
@@ -30,7 +31,7 @@ def new_scratch(node_count: int) -> Scratch:
 
 @njit
 def room_for(scratch: Scratch, edges: int) -> Scratch:
-    """The same scratch with room for so many edges."""
+    """Scratch with room for so many directed edges: the given one, or one with the same `local` and `starts`."""
     if len(scratch.edges) >= edges:
         return scratch
     return Scratch(scratch.local, scratch.starts, np.empty(2 * edges, np.int32))
@@ -38,7 +39,7 @@ def room_for(scratch: Scratch, edges: int) -> Scratch:
 
 @njit
 def enter(members: Columns, alive: NDArray[np.bool_], scratch: Scratch) -> None:
-    """Number the members that are alive by their position."""
+    """Number the members that are alive by their position. `local` is -1 everywhere before."""
     for i in range(len(members)):
         if alive[members[i]]:
             scratch.local[members[i]] = i
@@ -46,7 +47,7 @@ def enter(members: Columns, alive: NDArray[np.bool_], scratch: Scratch) -> None:
 
 @njit
 def leave(members: Columns, scratch: Scratch) -> None:
-    """Forget the members."""
+    """Set `local` to -1 for the members, so that the next topic can be entered."""
     for member in members:
         scratch.local[member] = -1
 
@@ -71,7 +72,10 @@ def open_topic(members: Columns, links: tuple[Starts, Columns], alive: NDArray[n
 
 @njit
 def connect(members: Columns, link_starts: Starts, links: Columns, scratch: Scratch) -> None:
-    """Rows of neighbours that are members too; members that are not alive get an empty row."""
+    """Make a row of every member's neighbours that are members too; members that are not alive get an empty row.
+
+    `enter` has numbered the members, and `edges` has room for `degree_sum`.
+    """
     count = 0
     for i in range(len(members)):
         scratch.starts[i] = count

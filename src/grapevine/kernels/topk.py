@@ -14,9 +14,10 @@ from grapevine.kernels.jit import njit
 
 @njit
 def largest(keys: NDArray[np.int64], k: int, out: NDArray[np.int32]) -> int:
-    """Positions of the k largest keys into `out`; negative keys do not count. Returns how many were found.
+    """Positions of the k largest keys into `out`, the largest first; negative keys do not count. Returns how many were
+    found.
 
-    Equal keys keep their order.
+    Equal keys keep their order. `out` has room for k; what is behind the found ones is left as it is.
     """
     size = 0
     if k == 0:

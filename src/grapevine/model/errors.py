@@ -2,7 +2,8 @@
 
 
 class GrapevineError(Exception):
-    """Base of every error that Grapevine raises on purpose."""
+    """Base of every error that Grapevine raises on purpose. One that is neither of the two below is our failure; the
+    command line exits with 1."""
 
 
 class UsageError(GrapevineError):

@@ -20,7 +20,9 @@ _active: set[Path] = set()  # what this process is writing right now
 def new_folder(target: Path, *, kind: str, force: bool) -> Iterator[Path]:
     """Yield a folder to write a `kind` into; it becomes `target` when the block ends well, and vanishes otherwise.
 
-    A killed process leaves at most hidden `.NAME.partial-PID-…`, which nothing reads and the next run removes.
+    UsageError if `target` exists and `force` is not given, or holds anything but a complete folder of this kind, or
+    cannot be written. The block writes the manifest last. A killed process leaves at most hidden `.NAME.partial-PID-…`,
+    which nothing reads and the next run removes.
     """
     if "://" in str(target) or ":/" in str(target):
         raise UsageError(f"{target}: outputs go to a local or shared file system, not to a URL; give a path")
@@ -58,6 +60,7 @@ def _refuse_unless_replaceable(target: Path, kind: str, *, force: bool) -> None:
 
 
 def _swap(partial: Path, target: Path) -> None:
+    """Rename the written folder to its name; what was there is moved away before and removed after."""
     if not target.exists():
         partial.rename(target)
         return

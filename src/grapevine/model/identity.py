@@ -1,4 +1,4 @@
-"""Keys: who published an event, so that nobody else can (Ed25519). All that is done with keys is done here.
+"""Keys and signatures: who a peer is, and who published an event (Ed25519). All that is done with keys is done here.
 
 A peer is its key. Its id is the hash of the public one, 256 bits long; protocols, which want small numbers, use the
 first 64 bits of it as address. Among n peers two share an address by accident with a probability of n²/2^65 (3e-8 for a
@@ -33,9 +33,9 @@ _EVENT = b"grapevine event 1\0"
 
 @dataclass(frozen=True, slots=True, order=True)
 class PeerId:
-    """Who a peer is: the hash of its public key."""
+    """Who a peer is: the hash of its public key. Two ids are equal exactly if all 256 bits are."""
 
-    full: bytes
+    full: bytes  # 32 bytes; UsageError for another length
 
     def __post_init__(self) -> None:
         if len(self.full) != ID_BYTES:
@@ -48,7 +48,7 @@ class PeerId:
 
     @classmethod
     def parse(cls, text: str) -> PeerId:
-        """An id as people write it down."""
+        """The id that people write down as 64 hexadecimal digits; UsageError for any other text."""
         try:
             return cls(bytes.fromhex(text))
         except (ValueError, UsageError):
@@ -56,7 +56,7 @@ class PeerId:
 
     @property
     def address(self) -> int:
-        """Its number in protocols, of 64 bits."""
+        """The number by which protocols know the peer: the first 64 bits of the id, good for routing alone."""
         return int.from_bytes(self.full[:ADDRESS_BYTES], "big")
 
     def __str__(self) -> str:
@@ -67,17 +67,17 @@ class PeerId:
 
 
 def new_key() -> Ed25519PrivateKey:
-    """A private key that nobody else has."""
+    """A new private key, from the system's randomness."""
     return Ed25519PrivateKey.generate()
 
 
 def key_from(secret: str) -> Ed25519PrivateKey:
-    """The private key that belongs to a secret text; for simulations, where the secret is the seed."""
+    """The private key that belongs to a secret text, always the same; for simulations, where the secret is the seed."""
     return Ed25519PrivateKey.from_private_bytes(blake2b(secret.encode(), digest_size=32).digest())
 
 
 def key_to_pem(key: Ed25519PrivateKey) -> bytes:
-    """The private key as the content of a file."""
+    """The private key as the content of a file (PEM, not encrypted: the file's mode protects it)."""
     encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     return key.private_bytes(encoding, form, serialization.NoEncryption())
 
@@ -97,7 +97,7 @@ def public_bytes(key: object) -> bytes | None:
 
 
 def is_signed(public: bytes, content: bytes, signature: bytes) -> bool:
-    """Whether the owner of this public key signed the content."""
+    """Whether the owner of this public key signed the content; False also for keys and signatures that are none."""
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, content)
     except (InvalidSignature, ValueError):
@@ -106,17 +106,20 @@ def is_signed(public: bytes, content: bytes, signature: bytes) -> bool:
 
 
 class EventSignatures:
-    """Signs events with the keys that this node has, and checks them with those of the topics' publishers."""
+    """Signatures of events whose topic has one publisher with a known key, as in simulations of Rappel.
+
+    `own` has the private keys of the topics that this node publishes, `publisher` gives any topic's public key.
+    """
 
     def __init__(self, own: Mapping[int, Ed25519PrivateKey], publisher: Callable[[int], Ed25519PublicKey]) -> None:
         self._own, self._publisher = own, publisher
 
     def sign(self, topic: int, sequence: int, payload: bytes) -> bytes:
-        """The publisher's signature over topic, sequence and payload."""
+        """The signature of this node's event over topic, sequence and payload; KeyError without a key of the topic."""
         return self._own[topic].sign(_content(topic, sequence, payload))
 
     def verify(self, topic: int, sequence: int, payload: bytes, signature: bytes) -> bool:
-        """Whether the topic's publisher signed this."""
+        """Whether the topic's publisher signed exactly this event."""
         try:
             self._publisher(topic).verify(signature, _content(topic, sequence, payload))
         except (InvalidSignature, struct.error):  # no publisher signs a number that does not fit
@@ -131,15 +134,15 @@ def _content(topic: int, sequence: int, payload: bytes) -> bytes:
 class SignedEvent(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """An event that anybody can check: it carries its publisher's public key, whose hash is the publisher's id."""
 
-    key: bytes
+    key: bytes  # the publisher's public key, 32 bytes
     topic: int
-    sequence: int
+    sequence: int  # counts a publisher's events in a topic, from 1
     payload: bytes
-    signature: bytes
+    signature: bytes  # over all of the above but the key, 64 bytes
 
     @classmethod
     def sign(cls, private: Ed25519PrivateKey, topic: int, sequence: int, payload: bytes) -> SignedEvent:
-        """An event of one's own."""
+        """An event of the owner of this key; UsageError if topic or sequence do not fit 64 bits."""
         try:
             signature = private.sign(_EVENT + _content(topic, sequence, payload))
         except struct.error:
@@ -148,7 +151,7 @@ class SignedEvent(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     @classmethod
     def unseal(cls, topic: int, sequence: int, payload: bytes, seal: bytes) -> SignedEvent:
-        """An event that came with its key and signature in one."""
+        """An event as it came from another node, not checked yet; PeerError if the seal has a wrong length."""
         if len(seal) != SEAL_BYTES:
             raise PeerError(f"an event came with a seal of {len(seal)} bytes; key and signature take {SEAL_BYTES}")
         return cls(seal[:KEY_BYTES], topic, sequence, payload, seal[KEY_BYTES:])
@@ -160,11 +163,11 @@ class SignedEvent(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def publisher(self) -> PeerId:
-        """Who says it is its publisher; `check` says whether that is so."""
+        """The owner of the key that the event carries; `check` says whether that peer signed it."""
         return PeerId.of(self.key)
 
     def check(self, expected: PeerId | None = None) -> PeerId:
-        """The publisher, which has signed this, and is the expected one; PeerError otherwise."""
+        """The publisher, if it signed this event and is the expected one; PeerError otherwise. Every hop calls this."""
         publisher = self.publisher
         if expected is not None and publisher != expected:
             raise PeerError(f"event {self.sequence} of topic {self.topic} is by {publisher}, not by {expected}")

@@ -1,4 +1,7 @@
-"""The identifier ring: 64 bits, filled by SHA-1 (Vitis §III: one hash function for nodes and topics alike)."""
+"""The identifier ring: 64 bits, filled by SHA-1 (Vitis §III: one hash function for nodes and topics alike).
+
+For Python's whole numbers; kernels have `kernels/ring`, and the tests hold the two together.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,11 @@ def ring_ids(kind: str, names: Iterable[str]) -> NDArray[np.uint64]:
 
 
 def clockwise(start: int, end: int) -> int:
-    """Steps from start to end in the direction of growing ids."""
+    """Steps from start to end in the direction of growing ids: 0 … 2^64-1."""
     return (end - start) % RING_SIZE
 
 
 def distance(a: int, b: int) -> int:
-    """Circular distance: the shorter way round the ring."""
+    """Steps of the shorter way round the ring: 0 … 2^63."""
     steps = clockwise(a, b)
     return min(steps, RING_SIZE - steps)

@@ -15,25 +15,25 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """One stage's output, described."""
+    """What a stage wrote into a folder, from what, and with which code."""
 
     kind: str  # workload, profile, …: what a later stage may expect here
     stage: str  # the command that made it
     version: str  # of the code
-    config: dict[str, Any] = field(default_factory=dict)
-    seed: int | None = None
-    inputs: list[str] = field(default_factory=list)
+    config: dict[str, Any] = field(default_factory=dict)  # parameters, with their defaults filled in
+    seed: int | None = None  # None: nothing was drawn at random
+    inputs: list[str] = field(default_factory=list)  # folders or files that it was made from
     tables: dict[str, int] = field(default_factory=dict)  # name → rows
     counts: dict[str, Any] = field(default_factory=dict)  # subscribers, self_loops, duplicates, KS distances, …
-    format: int = FORMAT
+    format: int = FORMAT  # of the folder; a reader refuses any other
 
     def write(self, folder: Path) -> None:
-        """Store in the folder; the caller has written the tables before."""
+        """Write `manifest.json` into the folder, after all tables: its presence says that the folder is complete."""
         (folder / FILE_NAME).write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def read_manifest(folder: Path, kind: str) -> Manifest:
-    """The manifest of a complete folder of this kind; anything else is the caller's mistake."""
+    """The manifest of a complete folder of this kind; UsageError for any other folder, with what it is instead."""
     path = folder / FILE_NAME
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder; expected a {kind} that `grapevine` wrote")

@@ -11,14 +11,17 @@ from grapevine.model.tables import NODES, TOPICS, Table
 
 
 def read_table(folder: Path, table: Table) -> pa.Table:
-    """One stored table in its declared schema, ordered by its dense number where it has one."""
+    """One stored table in its declared schema; nodes and topics in the order of their numbers, others as stored.
+
+    An OSError or ArrowInvalid means that the folder is damaged: stages check its manifest first.
+    """
     content = pq.read_table(folder / table.name, columns=table.column_names).cast(table.schema)
     key = {NODES: "node", TOPICS: "topic"}.get(table)
     return content.sort_by(key) if key else content
 
 
 def write_table(content: pa.Table, folder: Path, table: Table) -> int:
-    """Store a table that is already in memory; returns its rows."""
+    """Store a table that is in memory as one file, in the declared columns and types; returns its rows."""
     (folder / table.name).mkdir(parents=True)
     pq.write_table(content.select(table.column_names).cast(table.schema), folder / table.name / "part-0.parquet")
     return int(content.num_rows)

@@ -1,4 +1,8 @@
-"""The schema of every stored table, in one place; docs/tables.md is written from it (`make docs`)."""
+"""The schema of every stored table, in one place; docs/tables.md is written from it (`make docs`).
+
+A stage writes exactly these columns, in this order and of these types, and readers may rely on it. `empty` in a meaning
+says what a null stands for; columns that may be null are declared so.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name, Arrow type and meaning."""
+    """One column: its name, Arrow type, what a value means (with its unit), and whether it may be null."""
 
     name: str
     type: pa.DataType
@@ -118,11 +122,11 @@ DEGREE_STATISTICS = Table(
         Column("count", _long, "how many subscribers, or topics"),
         Column("mean", _real, "mean degree"),
         Column("variance", _real, "variance (of the whole population)"),
-        Column("standard_deviation", _real, "its square root"),
+        Column("standard_deviation", _real, "square root of the variance"),
         Column("maximum", _long, "largest degree"),
         Column("gini", _real, "0: all equal, 1: one has all"),
         Column("exponent", _real, "power-law exponent of the tail, discrete maximum likelihood", True),
-        Column("exponent_error", _real, "its standard error", True),
+        Column("exponent_error", _real, "standard error of the exponent", True),
         Column("tail_start", _long, "smallest degree of the fitted tail", True),
         Column("tail_share", _real, "share of the population in the fitted tail", True),
         Column("fit_distance", _real, "Kolmogorov–Smirnov distance of tail and fit", True),
@@ -155,7 +159,7 @@ INTEREST_COVERAGE = Table(
         _workload,
         Column("friends", _int, "number of friends, k"),
         Column("complete", _real, "share of sampled subscribers whose k friends cover all their topics"),
-        Column("complete_coverable", _real, "the same, not counting topics that have no other subscriber"),
+        Column("complete_coverable", _real, "like `complete`, not counting topics that have no other subscriber"),
         Column("mean_coverage", _real, "mean share of topics covered"),
         Column("sampled", _long, "subscribers in the sample (of at least `least_subscriptions` each)"),
     ),
@@ -202,16 +206,16 @@ EVENTS = Table(
             "online subscribers that count (there for the grace time), publisher excluded; of a live run also those "
             "that were away and came back",
         ),
-        Column("reached", _long, "of these, how many received it"),
+        Column("reached", _long, "subscribers that count and received it"),
         Column("wanted", _long, "first notifications to interested nodes"),
         Column("duplicate", _long, "further notifications to interested nodes"),
         Column("unwanted", _long, "notifications to nodes without interest, repeated ones included"),
         Column("relays", _long, "nodes without interest that received it"),
         Column("hops_sum", _long, "hops to the reached subscribers, summed"),
         Column("hops_p50", _long, "hops within which half of them were reached (nearest rank; 0: none reached)"),
-        Column("hops_p95", _long, "the same for 95 %"),
-        Column("hops_p99", _long, "the same for 99 %"),
-        Column("hops_max", _long, "hops to the last one"),
+        Column("hops_p95", _long, "hops within which 95 % of them were reached"),
+        Column("hops_p99", _long, "hops within which 99 % of them were reached"),
+        Column("hops_max", _long, "hops to the subscriber that is farthest"),
     ),
 )
 
@@ -223,8 +227,8 @@ NODE_LOAD = Table(
         Column("online", pa.bool_(), "whether it was there at the end"),
         Column("degree", _long, "distinct neighbours, both ways"),
         Column("wanted", _real, "first notifications of its topics, per mean topic rate"),
-        Column("duplicate", _real, "further ones"),
-        Column("unwanted", _real, "notifications that it did not want"),
+        Column("duplicate", _real, "further notifications of its topics, per mean topic rate"),
+        Column("unwanted", _real, "notifications of topics that it does not want, per mean topic rate"),
         Column("overhead", _real, "unwanted over all received; empty: it received nothing", True),
     ),
 )
@@ -264,9 +268,9 @@ ROUNDS = Table(
         ),
         Column("degree_max", _long, "most neighbours of an online node", True),
         Column("delay_ms_p50", _real, "timed runs: median delay of the events since the row before", True),
-        Column("delay_ms_p95", _real, "the same for 95 %", True),
+        Column("delay_ms_p95", _real, "timed runs: 95th percentile of these delays", True),
         Column("stretch_p50", _real, "median length of their ways in coordinates, over the direct distance", True),
-        Column("stretch_p95", _real, "the same for 95 %", True),
+        Column("stretch_p95", _real, "95th percentile of these ratios", True),
         Column("diameter", _real, "mean diameter of the sampled topics; empty: not asked for", True),
     ),
 )
@@ -304,7 +308,7 @@ DELIVERIES = Table(
             True,
         ),
         Column("coordinate_ms", _real, "distance of the two in network coordinates; empty: the system has none", True),
-        Column("path_ms", _real, "the same along the way that the event took", True),
+        Column("path_ms", _real, "length in network coordinates of the way that the event took; empty: none", True),
         Column("observer", pa.bool_(), "one of the nodes that never leave"),
     ),
 )
@@ -320,9 +324,9 @@ PEERS = Table(
         Column("neighbours", _long, "distinct friends, parents and children"),
         Column("roles", _long, "roles that these play, e.g. the parent in one tree and a friend"),
         Column("messages_in", _long, "messages received since the measurement began, events included"),
-        Column("messages_out", _long, "messages sent"),
-        Column("events_in", _long, "events among the received, repeated ones included"),
-        Column("events_out", _long, "events among the sent"),
+        Column("messages_out", _long, "messages sent since the measurement began, events included"),
+        Column("events_in", _long, "received messages that carried an event, repeated ones included"),
+        Column("events_out", _long, "sent messages that carried an event"),
     ),
 )
 
@@ -354,7 +358,7 @@ _on = Column("workload", _text, "name of the workload in the experiment")
 _parameters = Column("parameters", _text, 'what the grid set, as JSON with sorted keys, e.g. `{"table_size": 15}`')
 _mean = Column("mean", _real, "mean over seeds")
 _low = Column("low", _real, "lower end of its 95 % confidence interval; the mean itself for one seed")
-_high = Column("high", _real, "upper end")
+_high = Column("high", _real, "upper end of its 95 % confidence interval; the mean itself for one seed")
 _count = Column("runs", _long, "seeds that it is the mean of")
 
 RUNS = Table(
@@ -385,7 +389,7 @@ METRICS = Table(
 
 SERIES = Table(
     "series",
-    "The same over seeds: the points of a figure.",
+    "Measures of runs that differ in their seeds alone, averaged: the points of a figure.",
     (_system, _on, _parameters, Column("metric", _text, "name"), _count, _mean, _low, _high),
 )
 
@@ -397,8 +401,8 @@ DISTRIBUTIONS = Table(
         _on,
         _parameters,
         Column("quantity", _text, "`overhead` (in steps of 0.1), `degree`, `view` or `backup_of`"),
-        Column("at", _real, "lower end of the step; for the others the value"),
-        Column("share", _real, "share of the nodes in it"),
+        Column("at", _real, "lower end of the step of `overhead`; the value itself of the other quantities"),
+        Column("share", _real, "share of the nodes in this step, or with this value"),
     ),
 )
 

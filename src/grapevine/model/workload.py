@@ -27,14 +27,14 @@ from grapevine.model.store import read_table
 
 @dataclass(frozen=True, slots=True)
 class Csr:
-    """Rows of ascending column numbers."""
+    """Compressed sparse rows: row r has the entries starts[r] … starts[r + 1]-1 of `columns`, ascending."""
 
     starts: NDArray[np.int64]
     columns: NDArray[np.int32]
 
-    def row(self, number: int) -> NDArray[np.int32]:
-        """The columns of one row (a view)."""
-        return self.columns[self.starts[number] : self.starts[number + 1]]
+    def row(self, row: int) -> NDArray[np.int32]:
+        """The columns of one row: a view into `columns`, not to be written."""
+        return self.columns[self.starts[row] : self.starts[row + 1]]
 
     def sizes(self) -> NDArray[np.int64]:
         """The number of columns in each row."""
@@ -43,11 +43,11 @@ class Csr:
 
 @dataclass(frozen=True, slots=True)
 class Churn:
-    """Sessions of nodes; `left_s` is infinite where the node was still there at the end of the trace."""
+    """Sessions of nodes, a row each, by time of joining and node. Times are in seconds from the trace's origin."""
 
     node: NDArray[np.int32]
     joined_s: NDArray[np.float64]
-    left_s: NDArray[np.float64]
+    left_s: NDArray[np.float64]  # infinite where the node was still there at the end of the trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,16 @@ class Latency:
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """Node → topics and topic → nodes, rates, names; churn and latency where the trace has them."""
+    """Who subscribes to what; churn and latency where they were given. Nodes and topics are numbered from 0.
 
-    name: str
-    node_topics: Csr
-    topic_nodes: Csr
-    rates: NDArray[np.float64]
-    publishers: NDArray[np.int32]  # -1: the trace does not say
+    Not to be changed: stages, systems and threads share one.
+    """
+
+    name: str  # of its folder, or its model
+    node_topics: Csr  # node → topics
+    topic_nodes: Csr  # topic → subscribers
+    rates: NDArray[np.float64]  # by topic: events per day for timed traces, otherwise relative
+    publishers: NDArray[np.int32]  # by topic: the node that publishes it; -1: the trace does not say
     node_names: Sequence[str]
     topic_names: Sequence[str]
     churn: Churn | None = None
@@ -83,11 +86,15 @@ class Workload:
         publishers: ArrayLike | None = None,
         name: str = "workload",
     ) -> Workload:
-        """A workload from distinct (node, topic) pairs in any order; names are the numbers."""
-        return cls._assemble(
+        """A workload from distinct (node, topic) pairs in any order; names are the numbers. Rates are 1 unless given.
+
+        UsageError if a number is not below its count.
+        """
+        node_topics, topic_nodes = _both_ways(nodes, topics, node_count, topic_count)
+        return cls(
             name,
-            _numbers_below(node_count, nodes, "node"),
-            _numbers_below(topic_count, topics, "topic"),
+            node_topics,
+            topic_nodes,
             node_names=_Numbers(node_count),
             topic_names=_Numbers(topic_count),
             rates=np.ones(topic_count) if rates is None else np.asarray(rates, np.float64),
@@ -100,7 +107,8 @@ class Workload:
     ) -> Workload:
         """Read what a workload stage wrote. No Spark is needed.
 
-        `churn` and `latency` name other workload folders to take these tables from.
+        `churn` and `latency` name workload folders to take these tables from; without them there are none. UsageError
+        if a folder is no complete workload, or has no such table.
         """
         folder = Path(folder)
         manifest = read_manifest(folder, "workload")
@@ -109,10 +117,12 @@ class Workload:
             raise UsageError(f"{folder}: holds {held} but no subscriptions; give a workload with subscriptions")
         nodes, topics = read_table(folder, tables.NODES), read_table(folder, tables.TOPICS)
         pairs = read_table(folder, tables.SUBSCRIPTIONS)
-        return cls._assemble(
+        subscribers, wanted = pairs["node"].to_numpy(), pairs["topic"].to_numpy()
+        node_topics, topic_nodes = _both_ways(subscribers, wanted, len(nodes), len(topics))
+        return cls(
             folder.name,
-            _numbers_below(len(nodes), pairs["node"].to_numpy(), "node"),
-            _numbers_below(len(topics), pairs["topic"].to_numpy(), "topic"),
+            node_topics,
+            topic_nodes,
             node_names=_Texts(nodes["name"]),
             topic_names=_Texts(topics["name"]),
             rates=topics["rate"].to_numpy(),
@@ -121,56 +131,29 @@ class Workload:
             latency=load_latency(latency) if latency else None,
         )
 
-    @classmethod
-    def _assemble(
-        cls,
-        name: str,
-        nodes: NDArray[np.int32],
-        topics: NDArray[np.int32],
-        *,
-        node_names: Sequence[str],
-        topic_names: Sequence[str],
-        rates: NDArray[np.float64],
-        publishers: NDArray[np.int32],
-        churn: Churn | None = None,
-        latency: Latency | None = None,
-    ) -> Workload:
-        starts, columns = csr.from_pairs(nodes, topics, len(node_names), len(topic_names))
-        return cls(
-            name=name,
-            node_topics=Csr(starts, columns),
-            topic_nodes=Csr(*csr.transpose(starts, columns, len(topic_names))),
-            rates=rates,
-            publishers=publishers,
-            node_names=node_names,
-            topic_names=topic_names,
-            churn=churn,
-            latency=latency,
-        )
-
     @property
     def node_count(self) -> int:
-        """How many nodes take part, subscribers or not."""
+        """The number of nodes, subscribers or not; they are 0 … node_count-1."""
         return len(self.node_names)
 
     @property
     def topic_count(self) -> int:
-        """How many topics there are."""
+        """The number of topics; they are 0 … topic_count-1."""
         return len(self.topic_names)
 
     @property
     def subscription_count(self) -> int:
-        """How many (node, topic) pairs there are."""
+        """The number of subscriptions, which are (node, topic) pairs."""
         return len(self.node_topics.columns)
 
     @cached_property
     def node_ids(self) -> NDArray[np.uint64]:
-        """Ring ids of the nodes."""
+        """Ring ids of the nodes, hashed from their names (`model/ids`)."""
         return ring_ids("node", self.node_names)
 
     @cached_property
     def topic_ids(self) -> NDArray[np.uint64]:
-        """Ring ids of the topics."""
+        """Ring ids of the topics, hashed from their names."""
         return ring_ids("topic", self.topic_names)
 
     def topics_of(self, node: int) -> NDArray[np.int32]:
@@ -189,6 +172,13 @@ class Workload:
         )
 
 
+def _both_ways(nodes: ArrayLike, topics: ArrayLike, node_count: int, topic_count: int) -> tuple[Csr, Csr]:
+    """Rows by node and rows by topic, from pairs in any order."""
+    pairs = _numbers_below(node_count, nodes, "node"), _numbers_below(topic_count, topics, "topic")
+    starts, columns = csr.from_pairs(*pairs, node_count, topic_count)
+    return Csr(starts, columns), Csr(*csr.transpose(starts, columns, topic_count))
+
+
 def _numbers_below(count: int, numbers: ArrayLike, what: str) -> NDArray[np.int32]:
     """Kernels do not check bounds, so what comes from outside is checked here."""
     checked = np.asarray(numbers, np.int32)
@@ -198,7 +188,7 @@ def _numbers_below(count: int, numbers: ArrayLike, what: str) -> NDArray[np.int3
 
 
 def load_churn(folder: str | Path) -> Churn:
-    """The churn table of any workload folder that has one."""
+    """The churn table of any workload folder; UsageError if it has none."""
     content = read_table(_with_table(Path(folder), tables.CHURN), tables.CHURN)
     content = content.sort_by([("joined_s", "ascending"), ("node", "ascending")])
     left = pc.fill_null(content["left_s"], float("inf"))
@@ -206,7 +196,7 @@ def load_churn(folder: str | Path) -> Churn:
 
 
 def load_latency(folder: str | Path) -> Latency:
-    """The latency table of any workload folder that has one, as dense matrices."""
+    """The latency table of any workload folder, as dense matrices over its nodes; UsageError if it has none."""
     folder = _with_table(Path(folder), tables.LATENCY)
     content = read_table(folder, tables.LATENCY)
     slices, nodes = pc.max(content["slice"]).as_py() + 1, read_manifest(folder, "workload").tables["nodes"]

@@ -52,7 +52,11 @@ _PLOTS: list[dict[str, Any]] = [
 
 
 def collect(stage: Stage, folder: Path, out: Path, *, force: bool = False) -> Manifest:
-    """Read the diaries of a folder into a new one that `grapevine report` makes a page of."""
+    """Read the diaries of a folder into a new experiment folder, which `grapevine report` makes a page of.
+
+    UsageError if there are no diaries, none can be read, or they are of several networks. Lines that cannot be read are
+    counted, and stored in the workload's `rejected` table.
+    """
     paths = find_diaries(folder)
     with new_folder(out, kind="experiment", force=force) as partial:
         scratch = partial / "_scratch"
@@ -91,7 +95,7 @@ def collect(stage: Stage, folder: Path, out: Path, *, force: bool = False) -> Ma
 
 
 def _description(system: str, counts: dict[str, Any]) -> dict[str, Any]:
-    """What a page says of the run."""
+    """The run described as an experiment: what a page says of it, and draws."""
     notes = (
         f"{counts['nodes']:,} nodes on real sockets, {counts['seconds']:,} seconds, {counts['events']:,} events. "
         "Delays are differences of two nodes’ clocks. Subscribers that were away when an event was published, and came "
@@ -111,20 +115,20 @@ def _description(system: str, counts: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Collection:
-    """What one collection carries from step to step."""
+    """One collection at work: `write_workload` makes the frames, then `write_run` reads them."""
 
     stage: Stage
     diaries: Diaries
     out: Path
     scratch: Path
-    written: dict[str, int] = field(default_factory=dict)
-    counts: dict[str, Any] = field(default_factory=dict)
-    nodes: DataFrame = field(init=False)
-    topics: DataFrame = field(init=False)
-    sessions: DataFrame = field(init=False)
-    seen: DataFrame = field(init=False)
-    spans: DataFrame = field(init=False)
-    events: DataFrame = field(init=False)
+    written: dict[str, int] = field(default_factory=dict)  # tables of the run → rows
+    counts: dict[str, Any] = field(default_factory=dict)  # for the manifests
+    nodes: DataFrame = field(init=False)  # node, name
+    topics: DataFrame = field(init=False)  # topic, name, id (as diaries write it)
+    sessions: DataFrame = field(init=False)  # live_nodes.session_spans
+    seen: DataFrame = field(init=False)  # live_nodes.last_seen
+    spans: DataFrame = field(init=False)  # live_events.subscription_spans
+    events: DataFrame = field(init=False)  # live_events.number_events
     course: Course = field(init=False)
 
     @property
@@ -136,18 +140,18 @@ class _Collection:
         return self.out / "simulations" / f"run_id={RUN}"
 
     def keep(self, frame: DataFrame, name: str, label: str | None = None) -> DataFrame:
-        """Store what several steps read."""
+        """Store a frame that several steps read, and read it again: otherwise each of them would make it anew."""
         with self.stage.step(label or f"gathering {name}"):
             frame.write.parquet(str(self.scratch / name))
         return self.stage.reread(self.scratch / name)
 
     def write(self, frame: DataFrame, table: tables.Table) -> DataFrame:
-        """Store a table of the run."""
+        """Store a table of the run, note its rows, and read it again."""
         self.written[table.name] = self.stage.write(frame, self.run, table)
         return self.stage.read(self.run, table)
 
     def write_workload(self, source: str) -> None:
-        """nodes, topics and subscriptions as they were at the end."""
+        """The workload: nodes, topics, and subscriptions as they were at the end, with its manifest."""
         stage, diaries = self.stage, self.diaries
         names = diaries.all().select(F.col("owner").alias("name"))
         self.nodes = number_names(stage, names, "node", self.scratch / "nodes", "numbering nodes", natural=False)
@@ -201,8 +205,8 @@ class _Collection:
         )
         round_of = course.second(F.col("time"))
         events = self.write(live_events.events_table(known, counted, copies, deliveries, round_of), tables.EVENTS)
-        told = self.keep(live_nodes.told_links(diaries, self.sessions, nodes), "links")
-        final = self.keep(live_nodes.final_links(told, self.seen, course.span), "final_links")
+        reports = self.keep(live_nodes.link_reports(diaries, self.sessions, nodes), "links")
+        final = self.keep(live_nodes.final_links(reports, self.seen, course.span), "final_links")
         links = self.write(live_nodes.links_table(final, nodes), tables.LINKS)
         self.write(live_nodes.node_load_table(nodes, self.seen, final, copies), tables.NODE_LOAD)
         wants = self.stage.read(self.workload, tables.SUBSCRIPTIONS)
@@ -210,12 +214,12 @@ class _Collection:
         here = wants.join(self.seen.where("online"), "node").select("node", "topic")
         graphs = graphs_of(here, links.select("source", "target"))
         self.write(live_nodes.topic_overlay_table(graphs, self.topics), tables.TOPIC_OVERLAY)
-        self.write(self._rounds(known, events, deliveries, told), tables.ROUNDS)
+        self.write(self._rounds(known, events, deliveries, reports), tables.ROUNDS)
         self.write(messages_table(diaries, course), tables.MESSAGES)
         self._draw(known, ways, here)
         return self._summarise(copies, known)
 
-    def _rounds(self, known: DataFrame, events: DataFrame, deliveries: DataFrame, told: DataFrame) -> DataFrame:
+    def _rounds(self, known: DataFrame, events: DataFrame, deliveries: DataFrame, reports: DataFrame) -> DataFrame:
         course = self.course
         row = self.course.row(F.col("round") * 1_000_000 + F.lit(course.span.begin)).alias("row")
         of_event = known.select("event", course.row(F.col("time")).alias("row"))
@@ -223,7 +227,7 @@ class _Collection:
             course,
             course.rows(self.stage.spark),
             self.sessions,
-            told,
+            reports,
             events.select("*", row),
             deliveries.join(of_event, "event"),
         )
@@ -241,7 +245,7 @@ class _Collection:
             self.written[table.name] = write_table(content, self.run, table)
 
     def _summarise(self, copies: DataFrame, known: DataFrame) -> dict[str, Any]:
-        """As a simulation sums up, and what only a live run has."""
+        """The headline numbers of a simulation; and into `counts` what only a live run has."""
         found = {
             table.name: read_table(self.run, table)
             for table in (tables.EVENTS, tables.NODE_LOAD, tables.PEERS, tables.TOPIC_OVERLAY, tables.DELIVERIES)
@@ -263,7 +267,7 @@ class _Collection:
 
 
 def _topic_names(diaries: Diaries) -> DataFrame:
-    """(id, name) of all topics that somebody subscribed to or published; without a name, the id is it."""
-    told = diaries.of("subscribed", "unsubscribed").select(F.col("topic").alias("id"), "name")
+    """(id, name) of all topics that somebody subscribed to or published in; where nobody says a name, it is the id."""
+    named = diaries.of("subscribed", "unsubscribed").select(F.col("topic").alias("id"), "name")
     published = diaries.of("published").select(F.col("topic").alias("id"), F.lit(None).alias("name"))
-    return told.union(published).groupBy("id").agg(F.coalesce(F.min("name"), F.col("id")).alias("name"))
+    return named.union(published).groupBy("id").agg(F.coalesce(F.min("name"), F.col("id")).alias("name"))

@@ -12,11 +12,14 @@ from grapevine.model import tables
 from grapevine.model.errors import UsageError
 from grapevine.pipeline.stage import Stage
 
-DEGREES = {"subscriptions": "node", "subscribers": "topic"}  # the degree → whose it is
+DEGREES = {"subscriptions": "node", "subscribers": "topic"}  # what is counted → for whom
 
 
 def degree_histograms(stage: Stage, folder: Path, name: str) -> dict[str, Histogram]:
-    """Subscriptions per subscriber and subscribers per topic; who has none is not counted (docs/papers.md)."""
+    """The histograms of `DEGREES`: subscriptions per subscriber, subscribers per topic. `name` is for the progress bar.
+
+    Who has none is not counted (docs/papers.md). UsageError if there are no subscriptions.
+    """
     pairs = stage.read(folder, tables.SUBSCRIPTIONS)
     found = {}
     for degree, owner in DEGREES.items():

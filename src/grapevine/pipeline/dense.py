@@ -13,7 +13,7 @@ _ROW_BITS = 33  # monotonically_increasing_id: partition above, row below
 
 
 def numbers_as_names(stage: Stage, count: int) -> DataFrame:
-    """(node, name) of nodes that have no names but their numbers."""
+    """(node, name) of the nodes 0 … count-1, which have no names but their numbers."""
     numbers = stage.spark.range(count)  # first: columns can only be named while a session is open
     return numbers.select(F.col("id").cast("int").alias("node"), F.col("id").cast("string").alias("name"))
 
@@ -21,10 +21,12 @@ def numbers_as_names(stage: Stage, count: int) -> DataFrame:
 def number_names(
     stage: Stage, names: DataFrame, column: str, scratch: Path, label: str, *, natural: bool = True
 ) -> DataFrame:
-    """(column, name) for the distinct `name`s; as plain texts when they are not to be in natural order.
+    """(column, name): every distinct `name` of the frame with its dense number, in natural order, or else as plain
+    texts.
 
-    The sorted names are stored once with their partition and row; a partition's first number is the count of the
-    names in the partitions before it. Storing keeps the second read from sorting, or splitting, differently.
+    `scratch` is a new folder that has to stay as long as the answer is used. The sorted names are stored once with
+    their partition and row; a partition's first number is the count of the names in the partitions before it. Storing
+    keeps the second read from sorting, or splitting, differently.
     """
     by_value = (F.col("name").try_cast("bigint").asc_nulls_last(),) if natural else ()
     order = *by_value, F.col("name").asc()

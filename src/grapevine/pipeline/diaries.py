@@ -48,13 +48,14 @@ _LAST_TIME_US = 1 << 52  # in the year 2112
 
 @dataclass(frozen=True, slots=True)
 class Diaries:
-    """What was read: `records` has a row per line with its `owner`, in the order of `block` and `row`."""
+    """The lines of all diaries, read once. A node's records are ordered by `block` and `row`: clocks may go back."""
 
-    records: DataFrame
-    counts: dict[str, Any]
+    records: DataFrame  # a row per line: file, block, row, owner (the node, in hexadecimal), kind, reason, text, fields
+    counts: dict[str, Any]  # diaries (files), lines, rejected (lines), lost (records that nodes could not write)
 
     def of(self, *what: str) -> DataFrame:
-        """The records of these kinds, with the fields that they have; `owner` is the node."""
+        """The records of these kinds (`session`, `received`, …) with the fields that every one of them needs; `owner`
+        is the node that wrote it, `time` is in microseconds since 1970."""
         fields = dict.fromkeys(field for kind in what for field in _NEEDED[kind])
         more = ("name",) if "subscribed" in what else ()
         return (
@@ -64,16 +65,16 @@ class Diaries:
         )
 
     def all(self) -> DataFrame:
-        """When everybody wrote what: owner, block, row, what, time."""
+        """All records without their fields: owner, block, row, what (the kind), time."""
         return self.records.where(F.col("kind") == "data").select("owner", "block", "row", "what", "time")
 
     def rejected(self) -> DataFrame:
-        """The table of that name."""
+        """The `rejected` table: lines that could not be read, with the reason."""
         return rejected_rows(self.records, self.records)
 
 
 def find_diaries(folder: Path) -> list[str]:
-    """The diaries of a folder."""
+    """The paths of the diaries in a folder, sorted; UsageError if there is no such folder, or no diary in it."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder; give the one in which nodes keep their diaries")
     found = sorted(str(path) for path in folder.glob(f"*{SUFFIX}"))
@@ -83,7 +84,7 @@ def find_diaries(folder: Path) -> list[str]:
 
 
 def read_diaries(stage: Stage, paths: list[str], scratch: Path) -> Diaries:
-    """Read and store all lines; a folder with no readable one is an error."""
+    """Read all lines and store them in `scratch`: nodes may still be writing. UsageError if none can be read."""
     seen = Observation()
     with stage.step("reading diaries"):
         parsed = parse_records(read_lines(stage.spark, paths))
@@ -114,6 +115,7 @@ def parse_records(lines: DataFrame) -> DataFrame:
 
 
 def _reason(text: Column) -> Column:
+    """Why a line is no record, the first reason that applies; null for a record."""
     record, what = F.col("record"), F.col("record.what")
     reasons = [
         F.when(F.length(text) > LONGEST_LINE, F.lit(f"longer than {LONGEST_LINE:,} characters")),
@@ -136,7 +138,7 @@ def _reason(text: Column) -> Column:
 
 
 def system_and_config(diaries: Diaries) -> tuple[str, dict[str, Any]]:
-    """The system that the sessions ran, and the parameters on which they all agree."""
+    """The system that all sessions ran, and the parameters on which they agree; UsageError if there were several."""
     rows = diaries.of("session").select("system", "config").distinct().collect()
     systems = sorted({row.system for row in rows})
     if len(systems) != 1:
@@ -149,6 +151,6 @@ def system_and_config(diaries: Diaries) -> tuple[str, dict[str, Any]]:
 
 
 def _as_dict(text: str) -> dict[str, Any]:
-    """A session's configuration; Spark has read it as JSON, but not what it is."""
+    """A session's configuration from its JSON text; empty if that is no object."""
     found = json.loads(text) if text.startswith("{") else {}
     return dict(found)

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 
 def long_form(frame: DataFrame, *keys: str) -> DataFrame:
-    """One row per key (default: the run) and metric from one column per metric."""
+    """(keys…, metric, value), a row per key (default: `run_id`) and metric, from a frame with a column per metric."""
     keys = keys or ("run_id",)
     names = [name for name in frame.columns if name not in keys]
     pairs = F.array(*(F.struct(F.lit(n).alias("metric"), F.col(n).cast("double").alias("value")) for n in names))
@@ -15,5 +15,5 @@ def long_form(frame: DataFrame, *keys: str) -> DataFrame:
 
 
 def share_of(condition: Column) -> Column:
-    """The share of rows that fulfil it, among those for which it is known."""
+    """The share of rows for which the condition is true, among those for which it is not null."""
     return F.avg(condition.cast("double"))

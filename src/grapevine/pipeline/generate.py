@@ -25,7 +25,7 @@ from grapevine.synthetic.base import ChurnModel, SubscriptionModel
 NODES_PER_CHUNK = 20_000  # one Arrow batch of about a million rows at 50 subscriptions a node
 CHUNKS_PER_TASK = 2
 
-Rows = Callable[[int, int], pa.RecordBatch]  # first node, last node → their rows
+Rows = Callable[[int, int], pa.RecordBatch]  # the rows of the nodes first … last-1
 
 
 def generate(
@@ -38,7 +38,10 @@ def generate(
     partitions: int | None = None,
     force: bool = False,
 ) -> Manifest:
-    """Write the model's workload into a new folder."""
+    """Write the model's workload, or churn, into a new folder. `name` is the model's; the manifest keeps it.
+
+    `partitions` is the number of Spark tasks (default: by the number of nodes); the rows do not depend on it.
+    """
     check_seed(seed)
     with new_folder(out, kind="workload", force=force) as folder:
         written = {"nodes": stage.write(numbers_as_names(stage, model.nodes), folder, tables.NODES)}
@@ -92,7 +95,7 @@ def _sessions(model: ChurnModel, seed: int) -> Rows:
 def _rows(
     stage: Stage, nodes: int, rows: Rows, table: tables.Table, partitions: int | None, chunks: int | None = None
 ) -> DataFrame:
-    """The rows of all nodes, made chunk by chunk inside the tasks."""
+    """The rows of all nodes, made chunk by chunk inside the tasks; `chunks` is their number, if not by size."""
     count = chunks or math.ceil(nodes / NODES_PER_CHUNK)
     size = math.ceil(nodes / count)
     tasks = partitions or max(1, math.ceil(count / CHUNKS_PER_TASK))

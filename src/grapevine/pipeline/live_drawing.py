@@ -22,7 +22,10 @@ _LAST_EVENTS = 10  # whose ways are drawn
 
 
 def drawn_topic(folder: Path) -> int | None:
-    """The topic with most online subscribers among the first, from the stored `topic_overlay`."""
+    """The topic to draw: the one with most online subscribers among the first hundred, by the stored `topic_overlay`.
+
+    Of equals the lowest number; None when there is no topic.
+    """
     found = read_table(folder, tables.TOPIC_OVERLAY).slice(0, _FIRST_TOPICS)
     return int(found["topic"][int(np.argmax(found["subscribers"].to_numpy()))].as_py()) if len(found) else None
 
@@ -30,7 +33,12 @@ def drawn_topic(folder: Path) -> int | None:
 def draw(
     topic: int, names: dict[int, str], wanting: set[int], links: pa.Table, ways: DataFrame, events: DataFrame
 ) -> tuple[pa.Table, pa.Table]:
-    """`drawn_nodes` and `drawn_links`; `names` are those of the online nodes, `ways` the first senders of copies."""
+    """The tables `drawn_nodes` and `drawn_links` of one topic.
+
+    `names` are the online nodes with their names, `wanting` those of them that subscribe, `links` is the stored table,
+    `ways` has (event, node, sender) of first copies. Nodes that carried one of the topic's last events are shown as
+    relays, unless they subscribe or publish.
+    """
     mine = events.where(F.col("topic") == topic)
     publishers = {row.publisher for row in mine.select("publisher").distinct().collect()} & set(names)
     last = mine.orderBy(F.col("event").desc()).limit(_LAST_EVENTS).select("event")
@@ -65,9 +73,9 @@ def _pairs(links: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
 
 
 def _clusters(members: list[int], links: list[tuple[int, int]]) -> dict[int, int]:
-    """The number of each member's cluster, the largest first."""
-    number = {node: i for i, node in enumerate(members)}
-    ends = np.array([(number[a], number[b]) for a, b in links], np.int64).reshape(-1, 2).T
+    """The cluster of each member, a connected part of these links; 0 is the largest."""
+    position = {node: i for i, node in enumerate(members)}
+    ends = np.array([(position[a], position[b]) for a, b in links], np.int64).reshape(-1, 2).T
     shape = (len(members), len(members))
     labels = connected_components(coo_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=shape), False)[1]
     rank = {label: i for i, (label, _) in enumerate(Counter(labels.tolist()).most_common())}

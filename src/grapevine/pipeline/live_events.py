@@ -20,18 +20,26 @@ _RANKS = {"hops_p50": 0.5, "hops_p95": 0.95, "hops_p99": 0.99}
 
 
 def subscription_spans(diaries: Diaries, nodes: DataFrame, topics: DataFrame) -> DataFrame:
-    """(node, topic, since, until): from a subscription to the next word on it; `until` is empty where there is none."""
-    told = _named(diaries.of("subscribed", "unsubscribed"), nodes, "owner", "node").withColumnRenamed("topic", "id")
-    known = told.join(topics.select("topic", F.col("id")), "id")
+    """(node, topic, since, until) of every subscription, in microseconds since 1970.
+
+    It ends with the node's next record about the topic; `until` is empty where there is none.
+    """
+    changes = _named(diaries.of("subscribed", "unsubscribed"), nodes, "owner", "node").withColumnRenamed("topic", "id")
+    known = changes.join(topics.select("topic", F.col("id")), "id")
     until = F.lead("time").over(Window.partitionBy("node", "topic").orderBy(*_FILE_ORDER))
     spans = known.select("node", "topic", "what", F.col("time").alias("since"), until.alias("until"))
     return spans.where("what = 'subscribed'").drop("what")
 
 
 def number_events(diaries: Diaries, nodes: DataFrame, topics: DataFrame) -> DataFrame:
-    """Events in the order of their publication: event, time, topic, publisher and their key in diaries."""
-    told = _with_key(diaries.of("published")).groupBy(*EVENT_KEY).agg(F.min("time").alias("time"))
-    known = _named(told, nodes, "publisher_id", "publisher", keep=True).join(
+    """Events, numbered from 0 in the order of their publication: event, time, topic, publisher and their key in
+    diaries.
+
+    Events of equal times are in the order of topic, publisher and sequence. Several records of
+    one publication are one event, of the earliest time.
+    """
+    published = _with_key(diaries.of("published")).groupBy(*EVENT_KEY).agg(F.min("time").alias("time"))
+    known = _named(published, nodes, "publisher_id", "publisher", keep=True).join(
         topics.select("topic", F.col("id").alias("topic_id")), "topic_id"
     )
     order = F.row_number().over(Window.orderBy("time", "topic", "publisher", "sequence"))  # few, against their copies
@@ -39,7 +47,7 @@ def number_events(diaries: Diaries, nodes: DataFrame, topics: DataFrame) -> Data
 
 
 def counted_subscribers(events: DataFrame, spans: DataFrame, last_seen: DataFrame) -> DataFrame:
-    """(event, node) of those whom an event should reach."""
+    """(event, node) of the subscribers that an event should reach: see the module's beginning for who counts."""
     at = F.col("time")
     wanted = (F.col("since") <= at) & (F.col("until").isNull() | (at < F.col("until")))
     others = F.col("node") != F.col("publisher")
@@ -50,9 +58,12 @@ def counted_subscribers(events: DataFrame, spans: DataFrame, last_seen: DataFram
 
 
 def received_copies(diaries: Diaries, events: DataFrame, nodes: DataFrame) -> DataFrame:
-    """Every copy of a known event: event, node, sender (empty: it keeps no diary), time, wanted, again."""
-    told = _with_key(diaries.of("received")).withColumnRenamed("time", "at").join(_keys(events), EVENT_KEY)
-    known = _named(told, nodes, "owner", "node")
+    """Every copy of a known event that arrived: event, node, sender (empty: it keeps no diary), time, wanted, again.
+
+    `wanted` says whether the node subscribes, `again` whether it had the event already.
+    """
+    copies = _with_key(diaries.of("received")).withColumnRenamed("time", "at").join(_keys(events), EVENT_KEY)
+    known = _named(copies, nodes, "owner", "node")
     senders = nodes.select(F.col("node").alias("sender_node"), F.col("name").alias("sender"))
     return known.join(senders, "sender", "left").select(
         "event", "node", F.col("sender_node").alias("sender"), F.col("at").alias("time"), "wanted", "again"
@@ -60,10 +71,10 @@ def received_copies(diaries: Diaries, events: DataFrame, nodes: DataFrame) -> Da
 
 
 def handed_over(diaries: Diaries, events: DataFrame, nodes: DataFrame) -> DataFrame:
-    """What applications got, once per event and node: event, node, sender, time, pulled."""
-    told = _with_key(diaries.of("delivered")).withColumnRenamed("time", "at").join(_keys(events), EVENT_KEY)
+    """What applications got: event, node, sender, time, pulled; of several deliveries to one node, the first."""
+    delivered = _with_key(diaries.of("delivered")).withColumnRenamed("time", "at").join(_keys(events), EVENT_KEY)
     senders = nodes.select(F.col("node").alias("sender_node"), F.col("name").alias("sender"))
-    known = _named(told, nodes, "owner", "node").join(senders, "sender", "left")
+    known = _named(delivered, nodes, "owner", "node").join(senders, "sender", "left")
     first = F.min(F.struct("at", "pulled", "sender_node")).alias("first")
     found = known.groupBy("event", "node").agg(first)
     return found.select("event", "node", "first.pulled", F.col("first.sender_node").alias("sender"), "first.at").select(
@@ -72,21 +83,21 @@ def handed_over(diaries: Diaries, events: DataFrame, nodes: DataFrame) -> DataFr
 
 
 def first_senders(copies: DataFrame, handed: DataFrame) -> DataFrame:
-    """(event, node, sender): from whom a node had its first copy; a delivery tells where that line is missing."""
-    heard = copies.where("NOT again").select("event", "node", "sender", "time", F.lit(0).alias("rank"))
-    told = handed.select("event", "node", "sender", "time", F.lit(1).alias("rank"))
+    """(event, node, sender): from whom a node had its first copy. Where that record is missing, a delivery names it."""
+    first_copies = copies.where("NOT again").select("event", "node", "sender", "time", F.lit(0).alias("rank"))
+    deliveries = handed.select("event", "node", "sender", "time", F.lit(1).alias("rank"))
     first = F.min(F.struct("rank", "time", "sender")).alias("first")
-    return heard.union(told).groupBy("event", "node").agg(first).select("event", "node", "first.sender")
+    return first_copies.union(deliveries).groupBy("event", "node").agg(first).select("event", "node", "first.sender")
 
 
 def hops_of(senders: DataFrame, events: DataFrame) -> DataFrame:
-    """(event, node, hops): first copies followed back to the publisher."""
+    """(event, node, hops): first copies followed back to the publisher, by `follow` in groups of events."""
     ways = senders.join(events.select("event", "publisher"), "event")
     return ways.groupBy(F.pmod("event", F.lit(_GROUPS))).applyInArrow(follow, _HOPS)
 
 
 def follow(rows: pa.Table) -> pa.Table:
-    """Hops of some events' ways.
+    """Hops of some events' ways, from rows of event, node, sender and publisher: event, node, hops.
 
     Where a way is lost, because somebody keeps no diary, or leads in a circle, the known part of it counts.
     """
@@ -108,7 +119,7 @@ def follow(rows: pa.Table) -> pa.Table:
 
 
 def deliveries_table(handed: DataFrame, counted: DataFrame, hops: DataFrame, events: DataFrame) -> DataFrame:
-    """The table `deliveries`."""
+    """The table `deliveries`: what counted subscribers got. Delays are differences of two nodes' clocks."""
     published = events.select("event", F.col("time").alias("published"))
     found = handed.join(counted, ["event", "node"]).join(hops, ["event", "node"]).join(published, "event")
     nothing = [F.lit(None).alias(name) for name in ("direct_ms", "coordinate_ms", "path_ms")]
@@ -119,15 +130,16 @@ def deliveries_table(handed: DataFrame, counted: DataFrame, hops: DataFrame, eve
 def events_table(
     events: DataFrame, counted: DataFrame, copies: DataFrame, deliveries: DataFrame, round_of: Column
 ) -> DataFrame:
-    """The table `events`, in the order of their numbers."""
+    """The table `events`, in the order of their numbers; `round_of` makes the round from an event's `time`."""
     expected = counted.groupBy("event").agg(F.count("*").alias("subscribers"))
-    told = deliveries.groupBy("event").agg(F.array_sort(F.collect_list("hops")).alias("ways"))
-    number = F.size("ways")
+    hops = deliveries.groupBy("event").agg(F.array_sort(F.collect_list("hops")).alias("ways"))
+    reached_count = F.size("ways")
     ranks = [
-        F.element_at("ways", F.ceil(F.lit(share) * number).cast("int")).alias(name) for name, share in _RANKS.items()
+        F.element_at("ways", F.ceil(F.lit(share) * reached_count).cast("int")).alias(name)
+        for name, share in _RANKS.items()
     ]
     total = F.aggregate("ways", F.lit(0), lambda so_far, hops: so_far + hops).alias("hops_sum")
-    reached = told.select("event", number.alias("reached"), total, *ranks, F.array_max("ways").alias("hops_max"))
+    reached = hops.select("event", reached_count.alias("reached"), total, *ranks, F.array_max("ways").alias("hops_max"))
     joined = events.join(expected, "event", "left").join(load_by(copies, "event"), "event", "left")
     return (
         joined.join(reached, "event", "left")
@@ -138,7 +150,7 @@ def events_table(
 
 
 def load_by(copies: DataFrame, key: str) -> DataFrame:
-    """Copies by event or node: wanted, duplicate and unwanted ones, and first ones that were not wanted."""
+    """Counts of copies by `key`, event or node: wanted, duplicate, unwanted, and `relays` (unwanted first copies)."""
     wanted, again = F.col("wanted"), F.col("again")
     return copies.groupBy(key).agg(
         F.count_if(wanted & ~again).alias("wanted"),
@@ -148,15 +160,16 @@ def load_by(copies: DataFrame, key: str) -> DataFrame:
     )
 
 
-def _with_key(told: DataFrame) -> DataFrame:
-    return told.withColumnsRenamed({"topic": "topic_id", "publisher": "publisher_id"})
+def _with_key(records: DataFrame) -> DataFrame:
+    """Records of events with the names of `EVENT_KEY`."""
+    return records.withColumnsRenamed({"topic": "topic_id", "publisher": "publisher_id"})
 
 
 def _keys(events: DataFrame) -> DataFrame:
     return events.select("event", *EVENT_KEY)
 
 
-def _named(rows: DataFrame, nodes: DataFrame, by: str, number: str, *, keep: bool = False) -> DataFrame:
-    """The rows of nodes that keep a diary, with the node's number."""
-    found = rows.join(nodes.select(F.col("node").alias(number), F.col("name").alias(by)), by)
+def _named(rows: DataFrame, nodes: DataFrame, by: str, column: str, *, keep: bool = False) -> DataFrame:
+    """The rows whose column `by` names a node that keeps a diary, with the node's number as `column`."""
+    found = rows.join(nodes.select(F.col("node").alias(column), F.col("name").alias(by)), by)
     return found if keep else found.drop(by)

@@ -20,17 +20,20 @@ CLOSING_US = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The first line of all, and the end; in microseconds since the epoch."""
+    """From the first line of all to the end of the run (see the module's beginning); in microseconds since 1970."""
 
     begin: int
     end: int
 
 
 def session_spans(diaries: Diaries, nodes: DataFrame) -> DataFrame:
-    """(node, session, start, stop, ended): a session lasts from its first line to its last; `ended` in good order."""
+    """(node, session, start, stop, ended), in microseconds since 1970: a session lasts from its first line to its last.
+
+    `session` counts a node's sessions from 1 (0: lines before the first); `ended` says whether it left in good order.
+    """
     in_order = Window.partitionBy("owner").orderBy("block", "row")
-    number = F.count_if(F.col("what") == "session").over(in_order).alias("session")
-    spans = diaries.all().select("owner", "what", "time", number).groupBy("owner", "session")
+    session = F.count_if(F.col("what") == "session").over(in_order).alias("session")
+    spans = diaries.all().select("owner", "what", "time", session).groupBy("owner", "session")
     found = spans.agg(
         F.min("time").alias("start"), F.max("time").alias("stop"), F.bool_or(F.col("what") == "end").alias("ended")
     )
@@ -38,7 +41,7 @@ def session_spans(diaries: Diaries, nodes: DataFrame) -> DataFrame:
 
 
 def span_of(sessions: DataFrame) -> Span:
-    """From when to when the run is measured."""
+    """From when to when the run is measured: the beginning of the first session, and the end."""
     last = sessions.groupBy("node").agg(F.max("stop").alias("last"))
     begin, final = sessions.agg(F.min("start"), F.max("stop")).collect()[0]
     (end,) = last.where(F.col("last") >= final - CLOSING_US).agg(F.min("last")).collect()[0]
@@ -46,36 +49,37 @@ def span_of(sessions: DataFrame) -> Span:
 
 
 def last_seen(sessions: DataFrame, span: Span) -> DataFrame:
-    """(node, last, online): the last line of a node, and whether that was at the end."""
+    """(node, last, online): the time of a node's last line, and whether the node was there at the end."""
     last = F.max("stop")
     return sessions.groupBy("node").agg(last.alias("last"), (last >= F.lit(span.end)).alias("online"))
 
 
-def told_links(diaries: Diaries, sessions: DataFrame, nodes: DataFrame) -> DataFrame:
-    """What nodes told of their links: node, session, time, neighbours, links."""
-    told = diaries.of("links").join(nodes.withColumnRenamed("name", "owner"), "owner")
+def link_reports(diaries: Diaries, sessions: DataFrame, nodes: DataFrame) -> DataFrame:
+    """What nodes reported of their links every few seconds: node, session, time, neighbours (their number), links
+    (pairs of name and kind)."""
+    reports = diaries.of("links").join(nodes.withColumnRenamed("name", "owner"), "owner")
     during = F.col("time").between(F.col("start"), F.col("stop"))
-    return told.join(sessions, "node").where(during).select("node", "session", "time", "neighbours", "links")
+    return reports.join(sessions, "node").where(during).select("node", "session", "time", "neighbours", "links")
 
 
-def final_links(told: DataFrame, seen: DataFrame, span: Span) -> DataFrame:
-    """(node, neighbours, links) as online nodes had them at the end."""
-    here = told.where(F.col("time") <= span.end).join(seen.where("online"), "node")
+def final_links(reports: DataFrame, seen: DataFrame, span: Span) -> DataFrame:
+    """(node, neighbours, links) as online nodes last reported them before the end."""
+    here = reports.where(F.col("time") <= span.end).join(seen.where("online"), "node")
     last = F.max_by(F.struct("neighbours", "links"), F.struct("session", "time")).alias("last")
     return here.groupBy("node").agg(last).select("node", "last.*")
 
 
 def links_table(final: DataFrame, nodes: DataFrame) -> DataFrame:
-    """The table `links`; nodes that keep no diary are not in it."""
+    """The table `links`, each once; nodes that keep no diary are not in it."""
     link = F.explode("links").alias("link")
-    told = final.select(F.col("node").alias("source"), link)
-    named = told.select("source", F.get("link", F.lit(0)).alias("name"), F.get("link", F.lit(1)).alias("kind"))
+    chosen = final.select(F.col("node").alias("source"), link)
+    named = chosen.select("source", F.get("link", F.lit(0)).alias("name"), F.get("link", F.lit(1)).alias("kind"))
     found = named.join(nodes.withColumnRenamed("node", "target"), "name").select("source", "target", "kind")
     return found.where(F.col("kind").isNotNull()).distinct().orderBy("source", "target", "kind")
 
 
 def node_load_table(nodes: DataFrame, seen: DataFrame, final: DataFrame, copies: DataFrame) -> DataFrame:
-    """The table `node_load`, over the whole run."""
+    """The table `node_load`, of all nodes and over the whole run; no event counts more than another."""
     everyone = nodes.join(seen, "node").join(final, "node", "left").join(load_by(copies, "node"), "node", "left")
     counted = everyone.na.fill(0, ["wanted", "duplicate", "unwanted", "neighbours"])
     received = F.col("wanted") + F.col("duplicate") + F.col("unwanted")
@@ -92,7 +96,8 @@ def peers_table(
     copies: DataFrame,
     subscriptions: DataFrame,
 ) -> DataFrame:
-    """The table `peers`, over the whole run. Events that were sent are those that arrived at somebody with a diary."""
+    """The table `peers`, of all nodes and over the whole run. Events that were sent are those that arrived at somebody
+    who keeps a diary; live systems do not say who is a friend."""
     traffic = diaries.of("traffic").groupBy(F.col("owner").alias("name"))
     messages = traffic.agg(*(F.sum(name).alias(name) for name in ("messages_in", "messages_out")))
     there = sessions.groupBy("node").agg((F.sum(F.col("stop") - F.col("start")) / 1e6).alias("online_s"))
@@ -108,7 +113,8 @@ def peers_table(
 
 
 def topic_overlay_table(graphs: DataFrame, topics: DataFrame) -> DataFrame:
-    """The table `topic_overlay`: also of topics that nobody wants at the end."""
+    """The table `topic_overlay` from `topic_graphs`, also of topics that nobody wants at the end. Gateways are not
+    known: 0."""
     none = graphs.join(topics.select("topic").distinct(), "topic", "right")
     counts = "subscribers", "clusters", "largest_cluster"
     return none.na.fill(0, list(counts)).select("*", F.lit(0).alias("gateways")).orderBy("topic")

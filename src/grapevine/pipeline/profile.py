@@ -28,7 +28,7 @@ from grapevine.pipeline.degrees import degree_histograms
 from grapevine.pipeline.stage import Stage
 
 MOST_FRIENDS = 10
-_SAMPLE = 301  # purpose of the random draws
+_SAMPLE = 301  # the `round` word of these draws
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,8 @@ def profile(
 ) -> Manifest:
     """Write the profile of one or several workloads, side by side, into a new folder.
 
-    `finish` may add to the folder (a picture) before it appears under its name.
+    `finish` may add to the folder (a picture) before it appears under its name. UsageError if a workload is given
+    twice, or has no subscriptions.
     """
     config = config or ProfileConfig()
     check_seed(seed)
@@ -90,6 +91,7 @@ def profile(
 
 
 def _distinct_names(folders: Sequence[Path]) -> list[str]:
+    """The folders' names where these differ, else their paths."""
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise UsageError(f"{', '.join(map(str, folders))}: the same workload is given twice")
     names = [folder.absolute().name for folder in folders]
@@ -97,6 +99,7 @@ def _distinct_names(folders: Sequence[Path]) -> list[str]:
 
 
 def _statistics(histogram: Histogram) -> dict[str, Any]:
+    """A row of `degree_statistics`; the fit's columns are None where no power law can be fitted."""
     fit, whole = fit_power_law(histogram), fit_power_law(histogram, tail_start=1)
     tail = {
         "exponent": fit and fit.exponent,
@@ -121,7 +124,10 @@ def _ccdf_rows(histogram: Histogram) -> list[dict[str, Any]]:
 def _overlap_rows(
     stage: Stage, name: str, folder: Path, config: ProfileConfig, seed: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each task loads the workload once and measures its share of the sample; Spark averages."""
+    """Rows of `interest_coverage` and `interest_overlap`, each with its table's name.
+
+    Each task loads the workload once and measures its share of the sample; Spark averages.
+    """
     path = str(folder.absolute())
     tasks = stage.spark.sparkContext.defaultParallelism
 
@@ -154,7 +160,11 @@ def _overlap_rows(
 def measure_overlap(
     workload: Workload, config: ProfileConfig, seed: int, part: int, parts: int
 ) -> Iterator[pa.RecordBatch]:
-    """(measure, d, value) of every `parts`-th sampled subscriber, from `part` on."""
+    """(measure, d, value) of every `parts`-th sampled subscriber, from the `part`-th on; parts 0 … parts-1 make up the
+    sample.
+
+    `d` is the depth of tdi, the number of friends of the coverage measures, and 0 for jaccard.
+    """
     sizes = workload.node_topics.sizes()
     rank = priorities(seed, _SAMPLE, workload.node_count)
     subscribers = _lowest(rank, np.flatnonzero(sizes > 0), config.sample)
@@ -188,4 +198,5 @@ def measure_overlap(
 
 
 def _lowest(rank: NDArray[np.uint64], nodes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The so many nodes of lowest rank, in the order of rank."""
     return nodes[np.argsort(rank[nodes], kind="stable")[:count]]

@@ -23,7 +23,7 @@ POLL_S = 0.2
 
 @contextmanager
 def progress(spark: SparkSession, label: str, *, quiet: bool = False) -> Iterator[None]:
-    """A bar of finished over known tasks while the block runs; on a pipe, one line when the block is done."""
+    """A bar of finished over known tasks on standard error while the block runs; on a pipe, one line at its end."""
     if quiet:
         yield
         return
@@ -62,6 +62,7 @@ def waiting(label: str, *, quiet: bool = False) -> Iterator[None]:
 
 
 def _follow(tracker: StatusTracker, group: str, bar: Progress, line: TaskID, stop: threading.Event) -> None:
+    """Move the bar until told to stop; runs on a thread of its own."""
     while not stop.wait(POLL_S):
         done, known = _tasks(tracker, group)
         if known:

@@ -29,7 +29,7 @@ from grapevine.pipeline.dense import number_names
 from grapevine.pipeline.relate.subscriptions import ROWS_PER_FILE
 from grapevine.pipeline.stage import Stage, count_rows
 
-_ROOTS, _CUT, _TOPICS = 201, 202, 203  # purposes of the random draws
+_ROOTS, _CUT, _TOPICS = 201, 202, 203  # the `round` words of these draws
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,11 @@ SampleConfig = BfsSample | SubscriberSample | TopicSample
 def sample(
     stage: Stage, source: Path, out: Path, config: SampleConfig, *, seed: int = 1, force: bool = False
 ) -> Manifest:
-    """Write the sample of `source` as a new workload."""
+    """Write the sample of `source` as a new workload: subscriptions, topics and nodes under new dense numbers.
+
+    Churn and latency are not taken along. The manifest's counts say how far the degree distributions are from those of
+    the source (`ks_…`). UsageError if the source has too few users or topics, or the sample would be empty.
+    """
     before = read_manifest(source, "workload")
     if "subscriptions" not in before.tables:
         raise UsageError(f"{source}: has no subscriptions to sample from")
@@ -110,7 +114,7 @@ def sample(
 
 
 def _found_by_bfs(stage: Stage, source: Path, config: BfsSample, seed: int, folder: Path) -> DataFrame:
-    """The (node) of the users found, by a kernel inside one task: levels by joins would be a hundred times slower."""
+    """A frame of `node`: the users found, by a kernel inside one task. Joins would be a hundred times slower."""
     path = str(source.absolute())
 
     def search(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -124,7 +128,7 @@ def _found_by_bfs(stage: Stage, source: Path, config: BfsSample, seed: int, fold
 
 
 def bfs_users(workload: Workload, config: BfsSample, seed: int) -> pa.Array:
-    """Numbers of the sampled users, ascending."""
+    """The sampled users' node numbers, ascending; UsageError if topics are not users, or there are too few of these."""
     if not np.any(workload.publishers >= 0):
         raise UsageError("a bfs sample needs topics that are users (follows or friends); sample by topics instead")
     if config.users > workload.node_count:
@@ -140,7 +144,7 @@ def bfs_users(workload: Workload, config: BfsSample, seed: int) -> pa.Array:
 
 
 def _random_topics(stage: Stage, subscriptions: DataFrame, wanted: int, seed: int) -> DataFrame:
-    """`wanted` topic numbers by hash, of those that have subscribers."""
+    """So many topics, as a frame of `topic`, by hash, of those that have subscribers; UsageError if there are fewer."""
     with stage.step("choosing topics"):
         topics = np.sort(subscriptions.select("topic").distinct().toArrow()["topic"].to_numpy())
     if wanted > len(topics):

@@ -57,7 +57,7 @@ class SparkSettings:
 
     master: str | None = None  # default local[*]
     driver_memory: str | None = None  # default 4g
-    conf: dict[str, str] = field(default_factory=dict)
+    conf: dict[str, str] = field(default_factory=dict)  # any other setting of Spark, by its full key
 
     @classmethod
     def gather(
@@ -69,7 +69,10 @@ class SparkSettings:
         environment: Mapping[str, str] = os.environ,
         folder: Path | None = None,
     ) -> SparkSettings:
-        """Flags over environment over ./grapevine.toml; under spark-submit only flags, and the file's `conf`."""
+        """Flags over environment over ./grapevine.toml; under spark-submit only flags, and the file's `conf`.
+
+        `conf` are the flags' `spark.KEY=VALUE` pairs. UsageError for a pair or a file that cannot be read so.
+        """
         stored = _read_settings_file((folder or Path.cwd()) / SETTINGS_FILE)
         if _SUBMITTED in environment:
             environment, stored = {}, SparkSettings(conf=stored.conf)
@@ -111,7 +114,11 @@ def _flatten(tree: Mapping[str, object], prefix: str = "") -> list[tuple[str, ob
 
 
 def open_session(settings: SparkSettings | None = None) -> SparkSession:
-    """The running session, or a new one: quiet, Arrow and adaptive execution on, no litter in the working folder."""
+    """The running session, or a new one: quiet, Arrow and adaptive execution on, no litter in the working folder.
+
+    Settings of a running session stay as they are. UsageError if Spark does not start. Ctrl-C stays with whoever had
+    it.
+    """
     settings = settings or SparkSettings.gather()
     running = SparkSession.getActiveSession()
     if running is not None:

@@ -34,13 +34,16 @@ class Stage:
 
     @cached_property
     def spark(self) -> SparkSession:
-        """The session."""
+        """The Spark session, which opens at the first use; UsageError if it does not start."""
         with waiting("starting Spark", quiet=self.quiet):
             return open_session(self._settings)
 
     @contextmanager
     def step(self, label: str) -> Iterator[None]:
-        """One visible step; what Spark throws inside becomes one sentence."""
+        """One visible step of a stage, with a progress bar; what Spark throws inside becomes one sentence (`explain`).
+
+        When the process is told to stop, Spark is stopped before the folder in which it writes is removed.
+        """
         spark = self.spark
         try:
             with progress(spark, label, quiet=self.quiet):
@@ -55,11 +58,11 @@ class Stage:
             raise
 
     def read(self, folder: Path, table: Table) -> DataFrame:
-        """A stored table in its declared schema."""
+        """A stored table of this folder, in its declared schema and in no order."""
         return self.reread(folder / table.name, spark_schema(table))
 
     def reread(self, folder: Path, schema: StructType | None = None) -> DataFrame:
-        """What an earlier step stored, in its own schema unless one is given."""
+        """A Parquet folder that an earlier step stored, in its own schema unless one is given."""
         reader = self.spark.read if schema is None else self.spark.read.schema(schema)
         try:
             return reader.parquet(spark_path(folder))
@@ -67,7 +70,7 @@ class Stage:
             raise explain(error, f"reading {folder.name}") from None
 
     def write(self, frame: DataFrame, folder: Path, table: Table, label: str | None = None) -> int:
-        """Store exactly the declared columns; returns the number of rows, read from the written files' footers."""
+        """Store exactly the declared columns of the frame, in their types, below `folder`; returns the rows written."""
         with self.step(label or f"writing {table.name}"):
             columns = [F.col(f.name).cast(f.dataType) for f in spark_schema(table)]
             frame.select(*columns).write.parquet(str(folder / table.name))
@@ -96,7 +99,8 @@ def count_rows(folder: Path) -> int:
 
 
 def explain(error: Exception, doing: str) -> GrapevineError:
-    """One sentence for a failure inside Spark: the caller's when a file is to blame, else ours."""
+    """One sentence for a failure inside Spark while `doing` something: a UsageError when a file, the disk or a
+    parameter is to blame, else a GrapevineError."""
     text = str(error)
     if match := re.search(r"\[PATH_NOT_FOUND\] Path does not exist: (?:file:)?(\S+?)\.? ", text):
         return UsageError(f"{match[1]}: no such file or folder")

@@ -20,7 +20,10 @@ from grapevine.pipeline.stage import Stage, spark_schema
 
 
 def topic_graphs(stage: Stage, simulation: Path, workload: Path) -> DataFrame:
-    """Online subscribers, clusters, largest cluster and diameter of each topic, from stored links and subscriptions."""
+    """The table `topic_graphs` of a stored run: of each topic that somebody online wants, from links and subscriptions.
+
+    UsageError if one of the folders is not complete.
+    """
     read_manifest(simulation, "simulation")
     read_manifest(workload, "workload")
     online = stage.read(simulation, tables.NODE_LOAD).where("online").select("node")
@@ -29,7 +32,10 @@ def topic_graphs(stage: Stage, simulation: Path, workload: Path) -> DataFrame:
 
 
 def graphs_of(wants: DataFrame, links: DataFrame) -> DataFrame:
-    """The same from (node, topic) of those who are online, and the links (source, target) of all."""
+    """The table `topic_graphs` from (node, topic) of the online subscribers, and (source, target) of all links.
+
+    Links count both ways; those to nodes that are not among the topic's subscribers do not count.
+    """
     both = links.union(links.select(F.col("target"), F.col("source"))).distinct()
     sources = wants.select("topic", F.col("node").alias("source"))
     targets = wants.select("topic", F.col("node").alias("target"))

@@ -43,7 +43,10 @@ class Links(NamedTuple):
 
 
 def grow(seed: int, *, transit: int, transit_stub: int, stubs: int, links_per_network: int) -> Links:
-    """The graph with its latencies."""
+    """A graph of so many networks of each kind, every link with its latency.
+
+    Each network but the transit ones has `links_per_network` providers, fewer where there are fewer.
+    """
     lower, upper = _attach(seed, transit, transit + transit_stub, transit + transit_stub + stubs, links_per_network)
     return Links(transit + transit_stub, lower, upper, link_latencies(seed, len(lower)))
 
@@ -54,12 +57,15 @@ def link_latencies(seed: int, count: int) -> NDArray[np.float64]:
 
 
 def units(seed: int, purpose: int, count: int) -> NDArray[np.float64]:
-    """Random numbers in [0, 1)."""
+    """So many random numbers in [0, 1); `purpose` is the `round` word of their draws."""
     return (priorities(seed, purpose, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def one_way_between(links: Links, stubs: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Milliseconds from each of these stub networks to each, along the routes of least latency; 0 to itself."""
+    """One-way milliseconds between these stub networks, [from, to], along the routes of least latency; 0 to itself.
+
+    No stub carries traffic of others. Symmetric to the last bit.
+    """
     core = links.lower < links.providers
     number = np.full(max(int(links.lower.max()), int(stubs.max())) + 1, -1)
     number[stubs] = np.arange(len(stubs))

@@ -1,9 +1,18 @@
 """Events on their way: what each subscriber and each relay of a topic receives.
 
-The graph of a topic is made of the links between its subscribers (when the system floods), of the lookup trees of its
-gateways, or of the routes from its home to all subscribers (when it has a home). Whoever gets an event for the first
-time passes it on to all its neighbours in this graph but the one it came from. So an edge on which the event arrived
-first carries one notification, any other two: one each way.
+Theory. The graph of a topic is made of the links between its subscribers (when the system floods), of the lookup trees
+of its gateways, or of the routes from its home to all subscribers (when it has a home). Whoever gets an event for the
+first time passes it on to all its neighbours in this graph but the one it came from. So an edge on which the event
+arrived first carries one notification, any other two: one each way. Time is counted in hops; nothing is lost.
+
+Every event is published on the overlay as it is: `build_graph` makes the topic's graph, `flood` sends the event over
+it, `account` counts what came of it. Invariants:
+1. Nodes of a graph have local numbers. Members (all subscribers, also those offline, who have no edges) come first, by
+   their position in the subscriber list; relays, the home and a publisher that does not subscribe follow.
+2. Nobody has two ways up: a node's step towards the rendezvous, or from the home, depends on the node and the key
+   alone. So these edges form a forest, and a walk may end where another one has been.
+3. Between two topics `Scratch.local` is NOBODY everywhere.
+4. All counts are integers, so their sums do not depend on the order of events, chunks or threads.
 """
 
 from __future__ import annotations
@@ -34,10 +43,10 @@ LOAD_WANTED, LOAD_DUPLICATE, LOAD_UNWANTED = range(3)
 class Medium(NamedTuple):
     """What events travel through: who subscribes, who links to whom, and how the system delivers."""
 
-    topic_starts: Starts
+    topic_starts: Starts  # topic → its subscribers in `topic_nodes`
     topic_nodes: Columns
-    gateways: NDArray[np.bool_]  # by (topic, subscriber)
-    floods: bool
+    gateways: NDArray[np.bool_]  # by (topic, subscriber), in the order of `topic_nodes`: who looks the topic up
+    floods: bool  # the links between subscribers carry events
     spanning: bool  # of the links between subscribers, a spanning tree alone carries events
     link_starts: Starts  # links both ways
     links: Columns
@@ -49,11 +58,37 @@ class Medium(NamedTuple):
 
 
 class TopicGraph(NamedTuple):
-    """The nodes that carry a topic, members first (by position), and their edges as rows."""
+    """The nodes that carry a topic, members first (by position), and their edges as rows of local numbers."""
 
+    size: int  # members: local numbers below it are subscribers
     nodes: Columns
     starts: Starts
     edges: Columns
+
+
+class Forest(NamedTuple):
+    """The graph's nodes so far, and the way up that each of them has. There is room for all nodes of the network."""
+
+    local: NDArray[np.int32]  # node → local number; NOBODY: not in the graph
+    nodes: Columns  # local number → node
+    up: Columns  # local number → that of the next node towards the rendezvous, or back to the home; NOBODY: none
+
+
+class Publications(NamedTuple):
+    """Events to publish, one after the other, and how each of them counts."""
+
+    topics: Columns  # by event
+    publishers: Columns  # by event; an online node
+    weights: NDArray[np.int64]  # by topic: what an event adds to the load of nodes per notification
+    counted: NDArray[np.bool_]  # by node: subscribers that count; the others still receive and pass on
+
+
+class Arrivals(NamedTuple):
+    """One event's way through a graph, by local number."""
+
+    hops: Columns  # from the publisher; NOBODY: not reached
+    sender: Columns  # from whom it came first; NOBODY: the publisher. Only where hops are
+    received: Columns  # notifications
 
 
 @njit
@@ -62,7 +97,9 @@ def build_graph(
 ) -> TopicGraph:
     """The graph of one topic. A publisher that is no subscriber joins it by its own lookup.
 
-    `scratch.local` numbers the graph's nodes until `forget`; `nodes` and `up` have room for every node.
+    `scratch` has room for the links between members (`room_for`), `nodes` and `up` for every node. `scratch.local`
+    numbers the graph's nodes; the caller sets it to NOBODY for `graph.nodes` when it is done. `graph.nodes` is part of
+    `nodes`.
     """
     a, b = medium.topic_starts[topic], medium.topic_starts[topic + 1]
     members, key = medium.topic_nodes[a:b], medium.topic_ids[topic]
@@ -76,25 +113,27 @@ def build_graph(
             keep_tree(key, members, medium.ids, scratch)
     else:
         scratch.starts[: size + 1] = 0
+    forest = Forest(scratch.local, nodes, up)
     count, looked_up = size, np.zeros(size, np.bool_)
     for i in range(size):
         if medium.gateways[a + i] and medium.views.alive[members[i]]:
-            count = _climb(i, size, count, key, medium, scratch.local, nodes, up, looked_up)
+            count = _climb(i, count, key, medium, forest, looked_up)
     if len(medium.homes) > 0:
-        count = _descend_to_all(size, int(medium.homes[topic]), publisher, medium, scratch.local, nodes, up)
+        count = _descend_to_all(size, int(medium.homes[topic]), publisher, medium, forest)
     elif scratch.local[publisher] < 0:
         nodes[count], up[count] = publisher, NOBODY
         scratch.local[publisher] = count
-        count = _climb(count, size, count + 1, key, medium, scratch.local, nodes, up, looked_up)
+        count = _climb(count, count + 1, key, medium, forest, looked_up)
     starts, edges = _join_edges(size, count, medium.floods and not medium.spanning, scratch, up)
-    return TopicGraph(nodes[:count], starts, edges)
+    return TopicGraph(size, nodes[:count], starts, edges)
 
 
 @njit
 def keep_tree(key: np.uint64, members: Columns, ids: Ids, scratch: Scratch) -> None:
     """Reduce the members' graph to a tree of fewest hops from the member nearest to the topic's id (SpiderCast §5).
 
-    Members that it does not reach get trees of their own, from the nearest to the id among them.
+    Members that it does not reach get trees of their own, from the nearest to the id among them. Of equally short ways
+    a member takes that by the neighbour found first. The rows in `scratch` are rewritten in place.
     """
     size = len(members)
     away, parent = np.empty(size, np.uint64), np.full(size, NOBODY, np.int32)
@@ -127,19 +166,13 @@ def keep_tree(key: np.uint64, members: Columns, ids: Ids, scratch: Scratch) -> N
 
 
 @njit
-def _climb(
-    start: int,
-    size: int,
-    count: int,
-    key: np.uint64,
-    medium: Medium,
-    local: NDArray[np.int32],
-    nodes: Columns,
-    up: Columns,
-    looked_up: NDArray[np.bool_],
-) -> int:
+def _climb(start: int, count: int, key: np.uint64, medium: Medium, forest: Forest, looked_up: NDArray[np.bool_]) -> int:
     """Walk from a local node towards the key, adding relays, until the path meets one walked before, the rendezvous
-    or a dead node that swallows the request; returns the new number of nodes."""
+    or a dead node that swallows the request; returns the new number of nodes.
+
+    `looked_up` says of every member whether a walk has passed it.
+    """
+    local, nodes, up, size = forest.local, forest.nodes, forest.up, len(looked_up)
     at = start
     while True:
         if at < size:
@@ -163,43 +196,40 @@ def _climb(
 
 
 @njit
-def _descend_to_all(
-    size: int, home: int, publisher: int, medium: Medium, local: NDArray[np.int32], nodes: Columns, up: Columns
-) -> int:
+def _descend_to_all(size: int, home: int, publisher: int, medium: Medium, forest: Forest) -> int:
     """The tree of the routes from the home to every member and to the publisher; returns the number of its nodes.
 
     Routes go clockwise and never pass their target, so two of them that part never meet again: whoever is on several
     has one parent (Magnet §3.3). A dead node swallows what is sent to it.
     """
     if home == NOBODY:  # the system has not begun
-        return _known(publisher, size, local, nodes, up)
-    count = _known(home, size, local, nodes, up)
+        return _number(publisher, size, forest)
+    count = _number(home, size, forest)
     for i in range(size):
-        if medium.views.alive[nodes[i]]:
-            count = _descend(home, nodes[i], count, medium, local, nodes, up)
-    if local[publisher] < 0:
-        count = _descend(home, publisher, count, medium, local, nodes, up)
-    return _known(publisher, count, local, nodes, up)  # also if no route leads to it
+        if medium.views.alive[forest.nodes[i]]:
+            count = _descend(home, forest.nodes[i], count, medium, forest)
+    if forest.local[publisher] < 0:
+        count = _descend(home, publisher, count, medium, forest)
+    return _number(publisher, count, forest)  # also if no route leads to it
 
 
 @njit
-def _known(node: int, count: int, local: NDArray[np.int32], nodes: Columns, up: Columns) -> int:
-    """Give the node a place in the graph if it has none; returns the number of nodes."""
-    if local[node] >= 0:
+def _number(node: int, count: int, forest: Forest) -> int:
+    """Give the node the next local number, and no way up, if it has none; returns the new number of nodes."""
+    if forest.local[node] >= 0:
         return count
-    local[node] = count
-    nodes[count], up[count] = node, NOBODY
+    forest.local[node] = count
+    forest.nodes[count], forest.up[count] = node, NOBODY
     return count + 1
 
 
 @njit
-def _descend(
-    home: int, target: int, count: int, medium: Medium, local: NDArray[np.int32], nodes: Columns, up: Columns
-) -> int:
+def _descend(home: int, target: int, count: int, medium: Medium, forest: Forest) -> int:
     """Add the route from the home to one node, as far as it goes; returns the new number of nodes.
 
     What a route adds that ends before its target carries nothing, so it is taken back.
     """
+    local, nodes, up = forest.local, forest.nodes, forest.up
     at, before = home, count
     while at != target:
         q = hop_below(at, target, medium.fresh, medium.ids, medium.views)
@@ -207,7 +237,7 @@ def _descend(
             for i in range(before, count):
                 local[nodes[i]] = NOBODY
             return before
-        count = _known(q, count, local, nodes, up)
+        count = _number(q, count, forest)
         up[local[q]] = local[at]
         at = q
     return count
@@ -242,8 +272,9 @@ def _join_edges(size: int, count: int, all_links: bool, scratch: Scratch, up: Co
 
 
 @njit
-def flood(root: int, graph: TopicGraph, hops: Columns, sender: Columns, received: Columns) -> None:
-    """Hops from the root (NOBODY: not reached), who told each node first, and how many notifications it received."""
+def flood(root: int, graph: TopicGraph, out: Arrivals) -> None:
+    """Send an event over the graph, from its publisher's local number. `out` is written for the graph's nodes alone."""
+    hops, sender, received = out.hops, out.sender, out.received
     count = len(graph.nodes)
     hops[:count] = NOBODY
     received[:count] = 0
@@ -265,21 +296,20 @@ def flood(root: int, graph: TopicGraph, hops: Columns, sender: Columns, received
 
 @njit
 def account(
-    size: int,
     root: int,
     weight: int,
     graph: TopicGraph,
+    arrivals: Arrivals,
     counted: NDArray[np.bool_],
-    hops: Columns,
-    received: Columns,
     event: NDArray[np.int64],
     load: NDArray[np.int64],
 ) -> None:
-    """One event's row of the result, and its share of every node's load. The publisher does not count as reached.
+    """One event's row of the result (`EVENT_FIELDS`), and its share of every node's load (`LOAD_FIELDS`).
 
     Interested nodes receive the first copy as wanted and the others as duplicates; whatever uninterested nodes receive
-    is unwanted, repeated or not.
+    is unwanted, repeated or not. The publisher does not count as reached. `event` is overwritten, `load` added to.
     """
+    size, hops, received = graph.size, arrivals.hops, arrivals.received
     event[:] = 0
     by_hops = np.zeros(len(graph.nodes) + 1, np.int64)
     for i in range(len(graph.nodes)):
@@ -320,29 +350,30 @@ def _percentile(by_hops: NDArray[np.int64], total: int, percent: int) -> int:
 
 @njit
 def disseminate(
-    first: int,
-    last: int,
-    topics: Columns,
-    publishers: Columns,
-    weights: NDArray[np.int64],
-    counted: NDArray[np.bool_],
+    some: tuple[int, int],
+    publications: Publications,
     medium: Medium,
     events: NDArray[np.int64],
     load: NDArray[np.int64],
 ) -> None:
-    """Publish the events first … last-1, one at a time: rows of `events`, and node loads weighted by topic.
+    """Publish the events first … last-1, one at a time: rows of `events` ([event, field]), and sums in `load` ([node,
+    field]).
 
-    Subscribers count only where `counted` says so; the others still receive and pass on.
+    Nothing that an event does has an influence on another, so the events of a run may be split over threads, each with
+    a `load` of its own.
     """
+    first, last = some
+    topics, publishers, weights, counted = publications
     node_count = len(medium.ids)
     scratch, nodes, up = new_scratch(node_count), np.empty(node_count, np.int32), np.empty(node_count, np.int32)
     hops, sender, received = np.empty((3, node_count), np.int32)
+    arrivals = Arrivals(hops, sender, received)
     for i in range(first, last):
         topic, publisher = topics[i], publishers[i]
         a, b = medium.topic_starts[topic], medium.topic_starts[topic + 1]
         scratch = room_for(scratch, degree_sum(medium.topic_nodes[a:b], medium.link_starts))
         graph = build_graph(topic, publisher, medium, scratch, nodes, up)
         root = scratch.local[publisher]
-        flood(root, graph, hops, sender, received)
-        account(b - a, root, weights[topic], graph, counted, hops, received, events[i], load)
+        flood(root, graph, arrivals)
+        account(root, weights[topic], graph, arrivals, counted, events[i], load)
         scratch.local[graph.nodes] = NOBODY

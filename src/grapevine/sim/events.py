@@ -5,9 +5,16 @@
     engine.at(60.0, lambda: engine.crash(0))
     engine.run(until=3_600.0)
 
-Everything happens in the order of time, then of cause, so a run is a function of peers and seed. A message belongs to
-the session that it was sent to: like bytes in a connection it is lost when that session ends, even if the node is back
-before it would have arrived.
+Theory. A queue holds what is going to happen: a message that arrives, a timer that fires, an action that the caller
+planned. The earliest is taken out, the clock jumps to it, the peer concerned is told, and its effects are carried out,
+which may put more into the queue. Nothing else moves the clock, and peers have no other way to notice the world.
+
+Invariants:
+1. Everything happens in the order of time, then of cause (what was put into the queue earlier), so a run is a function
+   of peers, delays and seed.
+2. A node has one session at a time, which is one `Peer`. Messages and timers belong to the session that they were meant
+   for: like bytes in a connection they are lost when it ends, even if the node is back before they would have arrived.
+3. Messages between the same two nodes may overtake each other, if delays change; peers have to bear it.
 """
 
 from __future__ import annotations
@@ -21,47 +28,55 @@ from typing import Any, Protocol
 from grapevine.model.errors import UsageError
 from grapevine.systems.contracts.peer import Address, Deliver, Effects, Finished, Peer, Send, SetTimer
 
-Delay = Callable[[float, Address, Address], float]  # (now, sender, target) → seconds
-_NOBODY, _TIMER, _ACTION = -1, -2, -3  # no node; who "sends" a timer, and what the caller has planned
+Delay = Callable[[float, Address, Address], float]  # (now, sender, receiver) → seconds until a message arrives
+_NOBODY, _TIMER, _ACTION = -1, -2, -3  # no node; in the place of a sender: it is a timer, it is a planned action
 
 
 class Observer(Protocol):
-    """Who watches a run. Nothing that it does changes it."""
+    """Who watches a run. It may count and write down, but nothing that it does changes the run."""
 
     def sent(self, now: float, sender: Address, to: Address, message: Any, arrives: float | None) -> None:
-        """A message left; `arrives` is None for one that is lost on the way."""
+        """A message left, and will arrive at the time `arrives`; None: it is lost on the way. Only with `watch_sends`.
+
+        Of a doubled message, `arrives` is when the second copy does.
+        """
 
     def received(self, now: float, node: Address, sender: Address, message: Any) -> None:
-        """A message that carries an event arrived."""
+        """A message that carries an event arrived at a node that is online; called before the peer is told."""
 
     def delivered(self, now: float, node: Address, event: Deliver) -> None:
         """A peer handed an event to its application."""
 
 
 class Observers:
-    """Several observers, as one."""
+    """Several observers that pass for one: each is told everything, in the order in which they were given."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
 
     def sent(self, now: float, sender: Address, to: Address, message: Any, arrives: float | None) -> None:
-        """A message left."""
+        """Tell all of them that a message left."""
         for observer in self._observers:
             observer.sent(now, sender, to, message, arrives)
 
     def received(self, now: float, node: Address, sender: Address, message: Any) -> None:
-        """A message that carries an event arrived."""
+        """Tell all of them that a message with an event arrived."""
         for observer in self._observers:
             observer.received(now, node, sender, message)
 
     def delivered(self, now: float, node: Address, event: Deliver) -> None:
-        """A peer handed an event to its application."""
+        """Tell all of them that an application got an event."""
         for observer in self._observers:
             observer.delivered(now, node, event)
 
 
 class Events:
-    """A network of peers and its clock."""
+    """A network of peers and its clock, in seconds from 0.
+
+    `delay` says how long a message takes, `loss` and `duplication` which shares of all messages are lost and arrive
+    twice. The `observer` is told of events; of every message that is sent, only with `watch_sends`, because that costs
+    time.
+    """
 
     def __init__(
         self,
@@ -74,11 +89,11 @@ class Events:
         watch_sends: bool = False,
     ) -> None:
         self.now = 0.0
-        self.peers: dict[Address, Peer] = {}
+        self.peers: dict[Address, Peer] = {}  # the current session of every node that is online
         self.counts: Counter[type] = Counter()  # messages sent, by kind
-        self.sent: Counter[Address] = Counter()  # and by node
-        self.got: Counter[Address] = Counter()
-        self.events_sent: Counter[Address] = Counter()  # messages that carried an event
+        self.sent: Counter[Address] = Counter()  # messages sent, by sender
+        self.got: Counter[Address] = Counter()  # messages that arrived, by receiver
+        self.events_sent: Counter[Address] = Counter()  # messages sent that carried an event, by sender
         self._delay = delay
         self._random = Random(f"network {seed}")
         self._groups: dict[Address, int] | None = None
@@ -88,38 +103,38 @@ class Events:
         self._order = 0
 
     def start(self, node: Address, peer: Peer) -> None:
-        """A session of the node begins now."""
+        """A session of the node begins now. UsageError if one is going on."""
         if node in self.peers:
             raise UsageError(f"node {node}: is there already; crash it or let it leave first")
         self.peers[node] = peer
         self.do(node, peer.start(self.now))
 
     def crash(self, node: Address) -> None:
-        """The session ends without a word; what was on its way to it is lost."""
+        """The node's session, if there is one, ends without a word; what was on its way to it is lost."""
         self.peers.pop(node, None)
 
     def leave(self, node: Address) -> None:
-        """The session ends as the peer wants to end it."""
+        """Ask the peer to leave in good order; its session ends when it says `Finished`, which may take time."""
         if node in self.peers:
             self.do(node, self.peers[node].leave(self.now))
 
     def at(self, time: float, action: Callable[[], None]) -> None:
-        """Do this at that time."""
+        """Call `action` at this time; now, if it is past. It may do anything with the engine, also plan more."""
         self._order += 1
         heappush(self._queue, (max(time, self.now), self._order, _NOBODY, None, _ACTION, action))
 
     def part(self, groups: Sequence[Sequence[Address]]) -> None:
-        """Messages between these groups are lost until `heal`. Nodes in none of them are a group of their own."""
-        self._groups = {node: number for number, group in enumerate(groups) for node in group}
+        """Messages sent between these groups are lost until `heal`. Nodes in none of them are one more group."""
+        self._groups = {node: index for index, group in enumerate(groups) for node in group}
         self._rough = True
 
     def heal(self) -> None:
-        """The network is whole again."""
+        """End what `part` began: all nodes reach each other again."""
         self._groups = None
         self._rough = self._loss > 0 or self._duplication > 0
 
     def disturb(self, *, loss: float = 0.0, duplication: float = 0.0) -> None:
-        """From now on these shares of the messages are lost, and arrive twice."""
+        """From now on these shares of the messages are lost, and arrive twice; UsageError unless 0 ≤ share < 1."""
         for name, value in (("loss", loss), ("duplication", duplication)):
             if not 0 <= value < 1:
                 raise UsageError(f"{name}={value:g}: needs to lie between 0 and 1")
@@ -127,7 +142,7 @@ class Events:
         self._rough = loss > 0 or duplication > 0 or self._groups is not None
 
     def run(self, until: float) -> None:
-        """All that happens up to this time."""
+        """Let everything happen that happens up to this time; then it is `now`. May be called again and again."""
         queue, peers, got, observer, do, pop = self._queue, self.peers, self.got, self._observer, self.do, heappop
         while queue and queue[0][0] <= until:
             self.now, _, node, peer, sender, what = pop(queue)
@@ -145,7 +160,8 @@ class Events:
         self.now = max(self.now, until)
 
     def do(self, node: Address, effects: Effects) -> None:
-        """Carry out what a peer answered with."""
+        """Carry out the effects that the node's peer answered with. For callers that ask a peer something themselves,
+        such as to publish; link effects mean nothing here, since there are no connections."""
         peer = self.peers.get(node)
         for effect in effects:
             if isinstance(effect, SetTimer):

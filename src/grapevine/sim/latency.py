@@ -34,7 +34,7 @@ Matrix = NDArray[np.float64]  # [site, site], or with the slices before
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyConfig(Config):
-    """Where latencies come from. What a kind does not need it does not look at."""
+    """Where latencies come from. A parameter whose meaning begins with a kind is used by that kind alone."""
 
     latency: str = parameter(
         "as-links",
@@ -90,7 +90,8 @@ class SiteLatency:
     __slots__ = ("_begin", "_end", "_rows", "_slice_s", "_slices", "_usual", "sites")
 
     def __init__(self, sites: Sequence[int], rtt_ms: Matrix, slice_s: float = math.inf) -> None:
-        """`sites` of the nodes; round trips by slice, site and site."""
+        """`sites` has the site of every node; `rtt_ms` is [slice, site, site]. Slices of `slice_s` follow each other,
+        and after the last comes the first."""
         self.sites = list(sites)
         self._slices = [_rows(matrix) for matrix in rtt_ms]
         self._usual = self._slices[0] if len(rtt_ms) == 1 else _rows(np.median(rtt_ms, axis=0))
@@ -101,22 +102,24 @@ class SiteLatency:
     def __call__(self, now: float, a: int, b: int) -> float:
         """Seconds that a message takes from a to b when it leaves now."""
         if not self._begin <= now < self._end:
-            self._turn(now)
+            self._enter_slice(now)
         sites = self.sites
         return self._rows[sites[a]][sites[b]]
 
     def usual_s(self, a: int, b: int) -> float:
-        """Seconds that it usually takes: the median over the slices."""
+        """Seconds that a message from a to b usually takes: the median over the slices."""
         sites = self.sites
         return self._usual[sites[a]][sites[b]]
 
-    def _turn(self, now: float) -> None:
-        number = int(now // self._slice_s)
-        self._begin, self._end = number * self._slice_s, (number + 1) * self._slice_s
-        self._rows = self._slices[number % len(self._slices)]
+    def _enter_slice(self, now: float) -> None:
+        """Use the slice of this time from now on; time may also have gone back."""
+        index = int(now // self._slice_s)
+        self._begin, self._end = index * self._slice_s, (index + 1) * self._slice_s
+        self._rows = self._slices[index % len(self._slices)]
 
 
 def _rows(rtt_ms: Matrix) -> list[array[float]]:
+    """One-way seconds, a row per site."""
     return [array("f", row.tobytes()) for row in np.asarray(rtt_ms / 2_000, np.float32)]
 
 
@@ -125,8 +128,9 @@ def make_latency(
 ) -> SiteLatency:
     """Latencies between nodes 0 … nodes-1 and the servers that are numbered after them.
 
-    Nodes are dealt out to sites in random order, so that none has two before all have one; the paper's random choice
-    would leave some of few sites empty. Servers are as far apart as they can be: landmarks are to be diverse (§6.1.4).
+    `recorded` is needed for latency=recorded; as-links takes its fluctuation from it, if it is given. Nodes are dealt
+    out to sites in random order, so that none has two before all have one; the paper's random choice would leave some
+    of few sites empty. Servers are as far apart as they can be: landmarks are to be diverse (§6.1.4).
     """
     count = max(1, min(nodes + servers, config.most_sites))
     if config.latency == "recorded":
@@ -147,8 +151,8 @@ def make_latency(
     count = rtt_ms.shape[1]
     rtt_ms[:, np.arange(count), np.arange(count)] = config.local_rtt_ms
     order = np.argsort(priorities(seed, _SITES, count), kind="stable")
-    places = order[np.arange(nodes) % count].tolist()
-    return SiteLatency(places + diverse(np.median(rtt_ms, axis=0), servers), rtt_ms, config.slice_s)
+    sites = order[np.arange(nodes) % count].tolist()
+    return SiteLatency(sites + diverse(np.median(rtt_ms, axis=0), servers), rtt_ms, config.slice_s)
 
 
 def _internet(config: LatencyConfig, count: int, seed: int) -> Matrix:
@@ -172,7 +176,7 @@ def _space(config: LatencyConfig, count: int, seed: int) -> Matrix:
 
 
 def _median_of_others(matrix: Matrix) -> float:
-    """The median between two different sites."""
+    """The median over pairs of different sites; 1 when there is one site alone."""
     pairs = matrix[~np.eye(len(matrix), dtype=bool)]
     return float(np.median(pairs)) if len(pairs) else 1.0
 
@@ -213,8 +217,8 @@ def fluctuating(usual: Matrix, recorded: Matrix) -> Matrix:
     medians, pairs = medians[order], pairs[:, order]
     first, second = np.triu_indices(len(usual), 1)
     wanted = usual[first, second]
-    place = np.searchsorted(medians, wanted)
-    below, above = np.maximum(place - 1, 0), np.minimum(place, len(medians) - 1)
+    position = np.searchsorted(medians, wanted)
+    below, above = np.maximum(position - 1, 0), np.minimum(position, len(medians) - 1)
     nearest = np.where(wanted - medians[below] <= medians[above] - wanted, below, above)
     slices = np.repeat(usual[None], len(recorded), axis=0)
     for matrix, values in zip(slices, pairs, strict=True):
@@ -237,4 +241,4 @@ def diverse(usual: Matrix, count: int) -> list[int]:
         nearest[chosen] = -1.0
         chosen.append(int(np.argmax(nearest)))
         nearest = np.minimum(nearest, apart[chosen[-1]])
-    return [chosen[number % len(chosen)] for number in range(count)]
+    return [chosen[i % len(chosen)] for i in range(count)]

@@ -25,7 +25,7 @@ from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Csr, Workload
 from grapevine.sim.churn import Schedule, everyone
-from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Medium, disseminate
+from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Medium, Publications, disseminate
 from grapevine.systems.contracts.rounds import RoundSystem
 from grapevine.systems.registry import system_named
 
@@ -33,7 +33,11 @@ RATE_ONE = 2**16  # the mean rate as a whole number, so that sums of loads do no
 
 
 class Rounds:
-    """A simulation in progress."""
+    """A simulation in progress: `step` it, publish events on it, measure it. The command's way through is
+    `sim/simulate`.
+
+    `network` is the state, `system` the protocol on it; `joined` and `left` count who came and went since the start.
+    """
 
     def __init__(
         self,
@@ -47,9 +51,12 @@ class Rounds:
         always_gossip: bool = False,
         owners: bool = False,
     ) -> None:
-        """`owners`: topics are published by their owner, where the workload knows one, instead of a random subscriber.
+        """A network on which the named system has done nothing yet; those whom the schedule has first are online.
 
-        An owner that does not subscribe looks its topic up. Systems without lookups count it as interested, so that it
+        `config` is the system's. `schedule` says who comes and goes (default: everybody is there and stays).
+        `always_gossip`: what neighbours tell each other is done in every round also where nothing but links changes.
+        `owners`: topics are published by their owner, where the workload knows one, instead of a random subscriber. An
+        owner that does not subscribe looks its topic up; systems without lookups count it as interested, so that it
         gets links for the topic (SpiderCast §2.1).
         """
         self.workload, self.schedule = workload, schedule or everyone(workload.node_count)
@@ -71,32 +78,32 @@ class Rounds:
         # What neighbours tell each other about topics matters to nobody until an event is published. While links
         # change by churn it is done in every round; otherwise it is left to `settle`, which ends in the same state.
         self.always_gossip = always_gossip or bool(self.schedule.changes)
-        self._wishes: dict[tuple[int, int], bool] = {}
+        self._new_interests: dict[tuple[int, int], bool] = {}  # (node, topic) → whether it is wanted from now on
 
     @property
     def now(self) -> int:
-        """Rounds done."""
+        """The number of rounds that are done; the first is round 1."""
         return self.network.now
 
     def subscribe(self, node: int, topic: int) -> None:
-        """From the next round on, the node wants the topic."""
-        self._wish(node, topic, True)
+        """From the next round on, the node wants the topic. UsageError if there is no such node or topic."""
+        self._set_interest(node, topic, True)
 
     def unsubscribe(self, node: int, topic: int) -> None:
-        """From the next round on, the node does not want the topic."""
-        self._wish(node, topic, False)
+        """From the next round on, the node does not want the topic. UsageError if there is no such node or topic."""
+        self._set_interest(node, topic, False)
 
-    def _wish(self, node: int, topic: int, wanted: bool) -> None:
+    def _set_interest(self, node: int, topic: int, wanted: bool) -> None:
         if not (0 <= node < self.network.size and 0 <= topic < len(self.network.topic_ids)):
             known = f"{self.network.size} nodes and {len(self.network.topic_ids)} topics"
             raise UsageError(f"node {node}, topic {topic}: there are {known}, numbered from 0")
-        self._wishes[node, topic] = wanted
+        self._new_interests[node, topic] = wanted
 
     def step(self) -> None:
         """One round: who comes and goes, new interests, then what the system does."""
         self.network.now += 1
         self._apply_churn()
-        self._apply_wishes()
+        self._apply_interests()
         self.system.round()
         if self.always_gossip:
             self.system.gossip()
@@ -113,16 +120,16 @@ class Rounds:
         self.left += len(gone)
         self.joined += len(change.joins)
 
-    def _apply_wishes(self) -> None:
-        if not self._wishes:
+    def _apply_interests(self) -> None:
+        if not self._new_interests:
             return
         profiles = self.network.profiles
         rows = csr.row_numbers(profiles.starts)
         pairs = set(zip(rows.tolist(), profiles.topics.tolist(), strict=True))
-        changed = sorted({pair[0] for pair, wanted in self._wishes.items() if wanted != (pair in pairs)})
-        for pair, wanted in self._wishes.items():
+        changed = sorted({pair[0] for pair, wanted in self._new_interests.items() if wanted != (pair in pairs)})
+        for pair, wanted in self._new_interests.items():
             (pairs.add if wanted else pairs.discard)(pair)
-        self._wishes.clear()
+        self._new_interests.clear()
         nodes, topics = np.array(sorted(pairs), np.int32).reshape(-1, 2).T
         topic_count = len(self.network.topic_ids)
         starts, columns = csr.from_pairs(
@@ -132,16 +139,21 @@ class Rounds:
         self.system.interests_changed(np.array(changed, np.int32))
 
     def settle(self, topics: tuple[int, int]) -> None:
-        """Bring what neighbours agree on up to date for these topics, unless that is done in every round."""
+        """Bring what neighbours tell each other up to date for the topics first … last-1, unless every round does it.
+
+        To be called before events are published, whenever links have changed.
+        """
         if not self.always_gossip:
             self.system.settle(topics)
 
     def publish(
         self, topics: NDArray[np.int32], *, grace_rounds: int = 0
     ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]]]:
-        """One event on each of these topics that has a subscriber to publish it: columns of events, loads of nodes.
+        """Publish one event on each of these topics that has a subscriber to publish it. The network does not change.
 
-        Subscribers that joined less than `grace_rounds` ago do not count.
+        Returns columns of the `events` table, a row per event in the order of topics, and the load of every node
+        (wanted, duplicate, unwanted), weighted by topic rates whose mean is 1. Subscribers that joined less than
+        `grace_rounds` ago do not count; nor do they publish.
         """
         network, counted = self.network, self._counted(grace_rounds)
         starts, nodes = network.topic_nodes.starts, network.topic_nodes.columns
@@ -150,10 +162,11 @@ class Rounds:
         events = np.zeros((len(topics), len(EVENT_FIELDS)), np.int64)
         medium, loads = self.medium(), []
         weights = np.round(network.rates / network.rates.mean() * RATE_ONE).astype(np.int64)
+        publications = Publications(topics, publishers, weights, counted)
 
         def work(first: int, last: int) -> None:
             load = np.zeros((network.size, len(LOAD_FIELDS)), np.int64)
-            disseminate(first, last, topics, publishers, weights, counted, medium, events, load)
+            disseminate((first, last), publications, medium, events, load)
             loads.append(load)
 
         network.in_chunks(work, len(topics))
@@ -171,7 +184,7 @@ class Rounds:
         )
 
     def _counted(self, grace_rounds: int) -> NDArray[np.bool_]:
-        """Online nodes that are there for so many rounds; without churn, all."""
+        """Flags of the online nodes that have been there for so many rounds; without churn, of all online nodes."""
         network = self.network
         old = self.now - network.joined >= grace_rounds
         return network.alive & old if self.schedule.changes else network.alive
@@ -183,7 +196,7 @@ class Rounds:
         return float((found[served, 1] == 1).mean()) if served.any() else None
 
     def medium(self) -> Medium:
-        """What events travel through now."""
+        """What events travel through now; lookups use links alone that were heard in this round."""
         return medium_now(self.network, self.system, self.now)
 
     def ring_correctness(self) -> float | None:
@@ -200,12 +213,15 @@ class Rounds:
         return ring_correctness(self.network.ids, there, after, before)
 
     def mean_utility(self, *, nodes: int = 1_000) -> float | None:
-        """The mean of Eq. 1 over the links of the first so many nodes."""
+        """The mean of Vitis Eq. 1 over the links of the first so many nodes; None when they have none."""
         total, count = link_utility(min(nodes, self.network.size), self.network.profiles, self.network.views)
         return total / count if count else None
 
     def lookup_hops(self, *, lookups: int = 1_000) -> float | None:
-        """Mean hops of lookups from random online nodes to random topics; None without a ring."""
+        """Mean hops of lookups from random online nodes to random topics; None without a ring, or with nobody online.
+
+        A lookup that a dead node swallowed counts with the hops that it made.
+        """
         online = np.flatnonzero(self.network.alive).astype(np.int32)
         if not self.system.ring_slots or len(online) == 0:
             return None
@@ -217,9 +233,10 @@ class Rounds:
     def topic_clusters(
         self, topics: tuple[int, int] | None = None, *, counted: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Per topic (default: of all): online subscribers that count (default: all), their clusters, the largest.
+        """Per topic first … last-1 (default: all) a row: online subscribers that count, their clusters, and how many of
+        them are in the largest.
 
-        Who does not count connects others nevertheless.
+        `counted` has a flag per node (default: all who are online). Who does not count connects others nevertheless.
         """
         network, links = self.network, self.network.neighbours()
         first, last = topics or (0, len(network.topic_ids))
@@ -234,7 +251,7 @@ class Rounds:
         return out[first:last]
 
     def topic_diameters(self, topics: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The diameters of these topics' subscriber graphs."""
+        """The longest shortest path, in hops, inside a cluster of each topic's online subscribers."""
         network, links = self.network, self.network.neighbours()
         out = np.zeros(len(topics), np.int64)
         subscribers = network.topic_nodes.starts, network.topic_nodes.columns
@@ -243,7 +260,7 @@ class Rounds:
 
 
 def with_owners(node_topics: Csr, owners: Columns) -> Csr:
-    """The interests with every topic's owner (NOBODY: none) among those who want it."""
+    """Everybody's interests, with every topic's owner (NOBODY: it has none) among those who want it."""
     owned = np.flatnonzero(owners != NOBODY).astype(np.int32)
     pairs = np.stack([csr.row_numbers(node_topics.starts), node_topics.columns])
     nodes, topics = np.unique(np.concatenate([pairs, [owners[owned], owned]], axis=1), axis=1).astype(np.int32)
@@ -280,7 +297,10 @@ def choose_publishers(
     counted: NDArray[np.bool_],
     owner: Columns,
 ) -> Columns:
-    """For each topic its owner if it is online, otherwise a random subscriber that counts, or NOBODY."""
+    """For each topic its owner if it counts, otherwise a random subscriber that counts, or NOBODY.
+
+    `starts` and `nodes` are the subscribers of all topics as rows, `owner` has an entry per topic.
+    """
     out = np.full(len(topics), NOBODY, np.int32)
     for i in range(len(topics)):
         topic = topics[i]
@@ -321,7 +341,7 @@ def link_utility(count: int, profiles: Profiles, views: Views) -> tuple[float, i
 def mean_lookup(
     seed: int, now: int, lookups: int, online: Columns, keys: NDArray[np.uint64], ids: NDArray[np.uint64], views: Views
 ) -> float:
-    """Mean hops of lookups from random online nodes to random keys."""
+    """Mean hops of so many lookups from random online nodes to random keys; those that were swallowed count, too."""
     path, total = np.empty(len(ids) + 1, np.int32), 0
     for i in range(lookups):
         start = online[below(draw(seed, now, i, PUBLISHER), len(online))]

@@ -1,4 +1,5 @@
-"""The overlay as it is now: all its links, and one topic to look at."""
+"""The overlay of a run by rounds as it is now: all its links, and one topic to look at. Nothing here changes the
+run."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from grapevine.sim.rounds import Rounds
 
 
 def links_of(engine: Rounds) -> dict[str, NDArray[Any]]:
-    """Columns source, target and kind of all links of online nodes."""
+    """Columns of the `links` table: whom each online node chose and what for, by node and slot."""
     views = engine.network.views
     sizes = np.diff(views.starts)
     kinds = {int(size): np.array(engine.system.slot_kinds(int(size)), dtype=object) for size in np.unique(sizes)}
@@ -33,7 +34,10 @@ def links_of(engine: Rounds) -> dict[str, NDArray[Any]]:
 
 
 def draw_topic(engine: Rounds, topic: int) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """Columns of the nodes and of the links that carry one topic, as they are now."""
+    """Columns of `drawn_nodes` and `drawn_links` for one topic, as if its first online subscriber published now.
+
+    Both are empty when no subscriber is online.
+    """
     network, medium = engine.network, engine.medium()
     members = network.topic_nodes.row(topic)
     scratch = new_scratch(network.size)
@@ -71,7 +75,7 @@ def draw_topic(engine: Rounds, topic: int) -> tuple[dict[str, list[Any]], dict[s
 
 
 def _number_clusters(members: list[int], edges: set[tuple[int, int]]) -> dict[int, int]:
-    """The number of each member's connected part, the largest first."""
+    """The cluster of each member, a connected part of these edges; 0 is the largest."""
     part = {i: i for i in members}
 
     def root(i: int) -> int:
@@ -82,5 +86,5 @@ def _number_clusters(members: list[int], edges: set[tuple[int, int]]) -> dict[in
     for i, j in edges:
         part[root(i)] = root(j)
     sizes = Counter(root(i) for i in members)
-    number = {found: rank for rank, (found, _) in enumerate(sizes.most_common())}
-    return {i: number[root(i)] for i in members}
+    ranks = {found: rank for rank, (found, _) in enumerate(sizes.most_common())}
+    return {i: ranks[root(i)] for i in members}

@@ -12,7 +12,7 @@ from grapevine.systems.contracts.peer import Address, Deliver
 
 class Transcript:
     """An observer of `sim.events.Events` (with `watch_sends`). `only` keeps messages of these kinds alone; `write` gets
-    each line as it comes, otherwise they are gathered.
+    each line as it comes, otherwise they are gathered in `lines`. Times are virtual seconds.
 
     0.120    3 → 0    Join feed=0 position=(1.0, 2.5) session=1 steps=0 periodic=False
     0.171    0 ⇥ 4    Ping …                              lost on the way
@@ -30,21 +30,21 @@ class Transcript:
             self._write(f"{line}\n")
 
     def sent(self, now: float, sender: Address, to: Address, message: Any, arrives: float | None) -> None:
-        """A message left."""
+        """Write down a message that left."""
         if not self._only or type(message).__name__ in self._only:
             arrow = "⇥" if arrives is None else "→"
             self._add(f"{now:9.3f}  {sender:>3} {arrow} {to:<3}  {describe(message)}")
 
     def received(self, now: float, node: Address, sender: Address, message: Any) -> None:
-        """A message that carries an event arrived: `sent` has said so."""
+        """Nothing is written: `sent` has said that the message was on its way."""
 
     def delivered(self, now: float, node: Address, event: Deliver) -> None:
-        """An event reached an application."""
+        """Write down an event that reached an application."""
         how = " (pulled)" if event.pulled else ""
         self._add(f"{now:9.3f}  {node:>3} ✓      event {event.topic}/{event.sequence} from {event.sender}{how}")
 
     def text(self) -> str:
-        """All lines."""
+        """The gathered lines as one text; a golden file is compared with it."""
         return "\n".join(self.lines) + "\n"
 
 

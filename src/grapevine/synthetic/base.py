@@ -1,4 +1,8 @@
-"""What a model is: a config that can say the subscriptions, or sessions, of any range of nodes."""
+"""What a model is: a config that can say the subscriptions, or sessions, of any range of nodes.
+
+A row depends on the model's parameters, the seed and the node alone, so any partition of the nodes gives the same rows.
+Used by `synthetic.generate` in one process, and by `pipeline/generate` in Spark tasks.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.rng import priorities
 from grapevine.model.config import MAX_COUNT, Config, parameter
 
-_RATES = 101  # the `round` word of the draws that order topics by rate
+_RATES = 101  # the `round` word of the draws that order topics by rate; other models' words follow on it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +38,17 @@ class SubscriptionModel(Config):
     @property
     @abstractmethod
     def topic_count(self) -> int:
-        """How many topics there are."""
+        """The number of topics; they are 0 … topic_count-1. A topic may have no subscriber."""
 
     @abstractmethod
     def subscriptions(self, seed: int, first: int, last: int) -> tuple[Starts, Columns]:
-        """Topics of the nodes first … last-1, ascending in each row."""
+        """Topics of the nodes first … last-1 as rows, ascending in each.
+
+        A model that is `whole` takes all nodes at once, and ValueError any other range.
+        """
 
     def rates(self, seed: int) -> NDArray[np.float64]:
-        """Publication rate of every topic; the mean is 1."""
+        """Publication rate of every topic, relative: the mean is 1. Which topic has which rate depends on the seed."""
         weights = zipf(self.topic_count, self.rate_exponent)
         rates = np.empty(self.topic_count)
         rates[random_order(seed, _RATES, self.topic_count)] = weights * (self.topic_count / weights.sum())
@@ -56,7 +63,11 @@ class ChurnModel(Config):
 
     @abstractmethod
     def sessions(self, seed: int, first: int, last: int) -> tuple[Columns, NDArray[np.float64], NDArray[np.float64]]:
-        """(node, joined_s, left_s) of the nodes first … last-1; left_s is NaN for sessions that outlast the trace."""
+        """Columns (node, joined_s, left_s), a row per session of the nodes first … last-1, in seconds from the trace's
+        start.
+
+        left_s is NaN for sessions that outlast the trace. A node's sessions do not overlap.
+        """
 
 
 def zipf(count: int, exponent: float) -> NDArray[np.float64]:
@@ -65,5 +76,5 @@ def zipf(count: int, exponent: float) -> NDArray[np.float64]:
 
 
 def random_order(seed: int, purpose: int, count: int) -> Columns:
-    """A permutation of 0 … count-1 by the hash of its elements."""
+    """A random permutation of 0 … count-1, by a hash of seed, purpose and element."""
     return np.argsort(priorities(seed, purpose, count), kind="stable").astype(np.int32)

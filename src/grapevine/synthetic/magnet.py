@@ -13,7 +13,14 @@ from typing import ClassVar
 import numpy as np
 
 from grapevine.kernels.csr import Columns, Starts, from_pairs
-from grapevine.kernels.subscribe import subscribe_by_distance, subscribe_by_hierarchy, subscribe_by_mode
+from grapevine.kernels.subscribe import (
+    Hierarchy,
+    Modes,
+    Sizes,
+    subscribe_by_distance,
+    subscribe_by_hierarchy,
+    subscribe_by_mode,
+)
 from grapevine.model.config import MAX_COUNT, parameter
 from grapevine.model.errors import UsageError
 from grapevine.synthetic.base import SubscriptionModel, random_order, zipf
@@ -49,8 +56,8 @@ class MagnetModal(SubscriptionModel):
 
     def subscriptions(self, seed: int, first: int, last: int) -> tuple[Starts, Columns]:
         weights = zipf(self.topics // self.modes, self.alpha)
-        size, always = self.subscriptions_per_node, np.ones(1)
-        return subscribe_by_mode(seed, first, last, size, always, self.modes, self.modes_per_node, weights)
+        sizes, modes = Sizes(self.subscriptions_per_node, np.ones(1)), Modes(self.modes, self.modes_per_node, weights)
+        return subscribe_by_mode(seed, first, last, sizes, modes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,16 +133,13 @@ class MagnetHierarchical(SubscriptionModel):
             raise ValueError("the hierarchical model is one process over all nodes and cannot be split")
         total = round(self.nodes * self.mean_subscriptions)
         height = self.topics.bit_length() - 1
-        nodes, topics = subscribe_by_hierarchy(
-            seed,
-            self.nodes,
-            round(total * self.initial_fraction),
-            total,
-            np.cumsum(zipf(self.topics, self.initial_alpha)),
+        hierarchy = Hierarchy(
             random_order(seed, _NODE_ORDER, self.nodes),
             random_order(seed, _TOPIC_ORDER, self.topics),
+            np.cumsum(zipf(self.topics, self.initial_alpha)),
             np.cumsum(np.exp(-self.homophily * np.arange(1, height + 1))),
         )
+        nodes, topics = subscribe_by_hierarchy(seed, round(total * self.initial_fraction), total, hierarchy)
         if len(nodes) < total:
             raise UsageError(
                 f"homophily={self.homophily:g}: nodes found only {len(nodes):,} of {total:,} subscriptions near those "

@@ -1,4 +1,4 @@
-"""Subscriptions by topic popularity: what SpiderCast and OMen share."""
+"""Subscriptions by topic popularity: what the models of SpiderCast and OMen have in common."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.kernels.csr import Columns, Starts
-from grapevine.kernels.subscribe import subscribe_by_mode
+from grapevine.kernels.subscribe import Modes, Sizes, subscribe_by_mode
 from grapevine.model.config import MAX_COUNT, parameter
 from grapevine.synthetic.base import SubscriptionModel, zipf
 
@@ -19,7 +19,7 @@ HEAD = 0.1  # "the 10 % most popular topics" (SpiderCast §3.1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByPopularity(SubscriptionModel):
-    """Every node draws its number of topics, then the topics by their popularity."""
+    """Every node draws its number of topics, then distinct topics by their popularity."""
 
     topics: int = parameter(100, "topics", source="SpiderCast §3.1: 100 … 1,000", low=1, high=MAX_COUNT)
     popularity: str = parameter("zipf", "popularity law; exponential is NYSE", source="SpiderCast §3.1", choices=LAWS)
@@ -52,10 +52,11 @@ class ByPopularity(SubscriptionModel):
 
     @abstractmethod
     def size_weights(self) -> NDArray[np.float64]:
-        """How likely each size is, from `min_subscriptions` to `max_subscriptions`."""
+        """How likely each number of topics is, from `min_subscriptions` to `max_subscriptions`; in proportion, not
+        summing to 1."""
 
     def topic_weights(self) -> NDArray[np.float64]:
-        """How likely each topic is, by rank."""
+        """How likely each topic is, in proportion; topic 0 is the most popular."""
         if self.popularity == "zipf":
             return zipf(self.topics, self.exponent)
         if self.popularity == "exponential":
@@ -64,8 +65,8 @@ class ByPopularity(SubscriptionModel):
         return np.ones(self.topics)
 
     def subscriptions(self, seed: int, first: int, last: int) -> tuple[Starts, Columns]:
-        sizes = np.cumsum(self.size_weights())
-        return subscribe_by_mode(seed, first, last, self.min_subscriptions, sizes, 1, 1, self.topic_weights())
+        sizes = Sizes(self.min_subscriptions, np.cumsum(self.size_weights()))
+        return subscribe_by_mode(seed, first, last, sizes, Modes(1, 1, self.topic_weights()))
 
 
 def exponential_decay(topics: int, head_share: float) -> float:

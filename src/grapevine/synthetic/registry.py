@@ -1,4 +1,4 @@
-"""All models by name."""
+"""All models by name, and how to make a workload or churn of one in memory, without Spark."""
 
 from __future__ import annotations
 
@@ -36,14 +36,17 @@ MODELS: dict[str, type[SubscriptionModel] | type[ChurnModel]] = {
 
 
 def model_named(name: str) -> type[SubscriptionModel] | type[ChurnModel]:
-    """The model class of this name."""
+    """The model class of this name; UsageError with the names there are if it is unknown."""
     if name not in MODELS:
         raise UsageError(f"model {name!r}: choose one of {', '.join(MODELS)}")
     return MODELS[name]
 
 
 def generate_churn(name: str, *, seed: int = 1, **parameters: Any) -> Churn:
-    """Synthetic sessions in memory."""
+    """Synthetic sessions in memory, sorted by time of joining, then node; `parameters` are fields of the model.
+
+    UsageError if the model makes subscriptions, or a parameter is unknown or out of bounds.
+    """
     model = _make(name, parameters)
     if not isinstance(model, ChurnModel):
         raise UsageError(f"{name} makes subscriptions, not churn; choose a churn model")
@@ -58,7 +61,11 @@ def _make(name: str, parameters: dict[str, Any]) -> SubscriptionModel | ChurnMod
 
 
 def generate(name: str, *, seed: int = 1, **parameters: Any) -> Workload:
-    """A synthetic workload in memory: the rows that `grapevine workload generate` would store for the same seed."""
+    """A synthetic workload in memory: the rows that `grapevine workload generate` would store for the same seed.
+
+    `parameters` are fields of the model. UsageError if the model makes churn, or a parameter is unknown or out of
+    bounds.
+    """
     model = _make(name, parameters)
     check_seed(seed)
     if isinstance(model, ChurnModel):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 
 from grapevine.blocks.views import NOBODY
-from grapevine.systems.magnet.membership import home_places, next_place, sample_topics
+from grapevine.systems.magnet.membership import ControlRing, home_positions, next_position, sample_topics
 from tests import naive_magnet
 from tests.naive import WORD
 from tests.naive_magnet import clockwise
@@ -58,14 +58,14 @@ def sampled(
     samples, size = np.full((topics, k), NOBODY, np.int32), np.full(topics, 99, np.int32)
     ring, homes = np.array(world.ring, np.uint64), np.array(world.homes, np.int64)
     for chunk in chunks or [(0, topics)]:
-        sample_topics(seed, now, chunk, ring, place, homes, (starts, columns), samples, size)
+        sample_topics(seed, now, chunk, ControlRing(ring, place, homes), (starts, columns), samples, size)
     return [row[:count].tolist() for row, count in zip(samples, size.tolist(), strict=True)]
 
 
 @given(rings, st.lists(ids, max_size=6))
 def test_the_home_is_the_first_node_at_or_after_the_key(ring: list[int], keys: list[int]) -> None:
     """§3.1, by Chord's rule: the successor of the key."""
-    found = home_places(np.array(ring, np.uint64), np.array(keys, np.uint64))
+    found = home_positions(np.array(ring, np.uint64), np.array(keys, np.uint64))
     assert found.tolist() == [min(range(len(ring)), key=lambda i: clockwise(key, ring[i])) for key in keys]
 
 
@@ -78,7 +78,7 @@ def test_a_hop_is_that_of_a_plain_chord(ring: list[int]) -> None:
     at: NDArray[np.uint64] = np.array(ring, np.uint64)
     for here in range(len(ring)):
         for home in set(range(len(ring))) - {here}:
-            assert next_place(here, home, at) == naive_magnet.next_place(here, home, ring)
+            assert next_position(here, home, at) == naive_magnet.next_place(here, home, ring)
 
 
 def test_routes_take_at_most_a_hop_for_every_bit() -> None:
@@ -89,7 +89,7 @@ def test_routes_take_at_most_a_hop_for_every_bit() -> None:
         for home in range(0, 500, 13):
             at, taken = start, 0
             while at != home:
-                before, at = at, next_place(at, home, ring)
+                before, at = at, next_position(at, home, ring)
                 left = [clockwise(int(ring[p]), int(ring[home])) for p in (before, at)]
                 assert left[1] < left[0] // 2 + 1
                 taken += 1

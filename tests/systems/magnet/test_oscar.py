@@ -19,15 +19,20 @@ from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts, row_numbers
 from grapevine.kernels.rng import stream
 from grapevine.synthetic import generate
-from grapevine.systems.magnet.oscar import MOST_PARTITIONS, Walks, cut, mean_route, rewire, walk
+from grapevine.systems.magnet.oscar import MOST_PARTITIONS, Partitions, Walks, cut, mean_route, rewire, walk
 from tests.naive import WORD
 from tests.naive_magnet import clockwise, greedy_hop
 from tests.worlds import both_ways, views_of
 
 Links = tuple[Starts, Columns]
 Ids = NDArray[np.uint64]
-WALKS = Walks(number=5, length=20, choices=1)
+WALKS = Walks(5, 20, 1, np.empty(0, np.uint64), np.zeros(1, np.int64), np.empty(0, np.int32))
 FINGERS = 8
+
+
+def over(ids: Ids, links: Links, walks: Walks = WALKS) -> Walks:
+    """Walks over these links."""
+    return walks._replace(ids=ids, starts=links[0], links=links[1])
 
 
 def state(number: int) -> np.uint64:
@@ -80,7 +85,7 @@ def rewired(
         profiles = make_profiles(ids, np.zeros(count + 1, np.int64), np.empty(0, np.int32), np.ones(1))
     for now in rounds:
         out = views.links.copy(), views.heard.copy()
-        rewire(seed, now, (0, count), walks, ids, views, both_ways(table(views), count), profiles, out)
+        rewire(seed, now, (0, count), over(ids, both_ways(table(views), count), walks), views, profiles, out)
         views = views._replace(links=out[0], heard=out[1])
     return views
 
@@ -108,7 +113,8 @@ def test_a_walk_goes_over_links_and_never_leaves_its_span(
     if away[start] >= int(span[1]):
         return  # nobody starts outside
     near = {p: {p, *rows[1][rows[0][p] : rows[0][p + 1]].tolist()} for p in range(len(ids))}
-    ends = [walk(state(seed), np.uint64(origin), span, start, length, ids, rows) for length in range(12)]
+    walks = [over(ids, rows, WALKS._replace(length=length)) for length in range(12)]
+    ends = [walk(state(seed), np.uint64(origin), span, start, some) for some in walks]
     assert ends[0] == start
     assert all(int(span[0]) <= away[p] < int(span[1]) for p in ends)
     assert all(q in near[p] for p, q in pairwise(ends))
@@ -120,7 +126,8 @@ def test_a_long_walk_ends_at_any_node_of_its_span_equally_often(span: tuple[int,
     ids = np.arange(12, dtype=np.uint64) * np.uint64(100)
     links = both_ways({p: [(p + 1) % 12, 4] if p != 4 else [5] for p in range(12)}, 12)
     inside, bounds = range(*span), (np.uint64(100 * span[0]), np.uint64(100 * span[1]))
-    ends = Counter(walk(state(seed), np.uint64(0), bounds, 4, 60, ids, links) for seed in range(6_000))
+    walks = over(ids, links, WALKS._replace(length=60))
+    ends = Counter(walk(state(seed), np.uint64(0), bounds, 4, walks) for seed in range(6_000))
     assert set(ends) == set(inside)
     assert chisquare([ends[p] for p in inside]).pvalue > 1e-4
 
@@ -128,13 +135,13 @@ def test_a_long_walk_ends_at_any_node_of_its_span_equally_often(span: tuple[int,
 def test_a_walk_without_links_stays_where_it_is() -> None:
     rows = both_ways({1: [2]}, 3)
     ids = np.arange(3, dtype=np.uint64)
-    assert walk(state(1), ids[0], (np.uint64(0), np.uint64(9)), 0, 20, ids, rows) == 0
+    assert walk(state(1), ids[0], (np.uint64(0), np.uint64(9)), 0, over(ids, rows)) == 0
 
 
 def partitions(u: int, ids: Ids, links: Links, walks: Walks = WALKS) -> tuple[list[int], list[int]]:
-    borders, known = np.empty(MOST_PARTITIONS, np.uint64), np.empty(MOST_PARTITIONS, np.int32)
-    count = cut(u, state(u), walks, ids, links, borders, known)
-    return borders[:count].tolist(), known[:count].tolist()
+    found = Partitions(np.empty(MOST_PARTITIONS, np.uint64), np.empty(MOST_PARTITIONS, np.int32))
+    count = cut(u, state(u), over(ids, links, walks), found)
+    return found.borders[:count].tolist(), found.known[:count].tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -203,7 +210,7 @@ def test_nodes_are_rewired_in_chunks_of_any_size_alike() -> None:
     for bounds in ([0, 64], [0, 1, 17, 40, 64]):
         out = views.links.copy(), views.heard.copy()
         for chunk in pairwise(bounds):
-            rewire(3, 6, chunk, WALKS._replace(choices=2), ids, views, rows, profiles, out)
+            rewire(3, 6, chunk, over(ids, rows, WALKS._replace(choices=2)), views, profiles, out)
         found.append(out)
     assert (found[0][0] == found[1][0]).all() and (found[0][1] == found[1][1]).all()
     assert (found[0][0] != views.links).any()

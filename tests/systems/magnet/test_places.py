@@ -20,7 +20,7 @@ from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import make_config
 from grapevine.synthetic import generate
 from grapevine.systems.magnet.circle import Circle, insert_at
-from grapevine.systems.magnet.rounds import take_places
+from grapevine.systems.magnet.rounds import choose_ids
 from tests import naive_magnet
 from tests.magnet_world import BOTH, before, reached, ring_order, run_for, workload_of
 from tests.naive_magnet import NaiveCircle, clockwise
@@ -74,7 +74,7 @@ def test_places_are_those_of_plain_joins(world: Joins, seed: int) -> None:
         samples[topic, : len(row)] = row
     known = np.array([len(row) for row in world.samples], np.int32)
     profiles = make_profiles(hashed, starts, topics, np.array(world.rates))
-    take_places(seed, np.array(world.newcomers, np.int32), hashed, profiles, samples, known, circle)
+    choose_ids(seed, np.array(world.newcomers, np.int32), hashed, profiles, samples, known, circle)
 
     wanted = [list(row) for row in world.samples]
     naive_magnet.take_places(seed, world.newcomers, world.hashed, world.interests, world.rates, wanted, world.k, plain)

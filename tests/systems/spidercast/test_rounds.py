@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from grapevine import Workload, simulate
-from grapevine.blocks.connections import MESSAGES
+from grapevine.blocks.connections import MESSAGE_KINDS
 from grapevine.blocks.views import NOBODY
 from grapevine.model.errors import UsageError
 from grapevine.sim.churn import Change, Schedule, everyone, mass_failure
@@ -76,7 +76,7 @@ class Pair:
         }
 
     def sent(self) -> dict[str, int]:
-        return {kind: self.slow.sent[kind] for kind in MESSAGES}
+        return {kind: self.slow.sent[kind] for kind in MESSAGE_KINDS}
 
 
 @pytest.mark.parametrize("churn", [False, True], ids=["quiet", "eventful"])

@@ -1,4 +1,8 @@
-"""A system whose links are agreed on by both ends: what its tasks want, and how they come to it, round by round."""
+"""A system whose links are agreed on by both ends: what its tasks want, and how they come to it, round by round.
+
+The protocol, with its invariants, is `blocks/connections`; which node is asked next is `blocks/coverage`. A system of
+this family says which tasks there are (`rules`), what each wants (`wanted`) and how many links that may take (`limit`).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import connections
-from grapevine.blocks.connections import GREEDY, LEAVE, MESSAGES, NOTHING, RANDOM, Letters, Rows, Task
+from grapevine.blocks.connections import GREEDY, LEAVE, MESSAGE_KINDS, NOTHING, RANDOM, Messages, Rows, Step, Task
 from grapevine.blocks.coverage import Membership
 from grapevine.blocks.network import Network
 from grapevine.blocks.views import NOBODY
@@ -21,7 +25,7 @@ from grapevine.systems.contracts.rounds import Delivery, FloodingConfig, RoundSy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionConfig(FloodingConfig):
-    """What SpiderCast and the rivals that run its code have in common."""
+    """Parameters of SpiderCast and of the rivals that run its code."""
 
     margin: int = parameter(
         5,
@@ -51,30 +55,37 @@ class ConnectionConfig(FloodingConfig):
 
 
 class ConnectionSystem(RoundSystem):
-    """A system whose links are agreed on by both ends, in one or more tasks."""
+    """A system whose links are agreed on by both ends, in one or more tasks.
+
+    `roles` holds, for every slot of the network's tables, the bits of the tasks that its link serves.
+    """
 
     config: ConnectionConfig
-    rules: tuple[int, ...]  # of the tasks; task i has the bit 1 << i
+    rules: tuple[int, ...]  # the rule of each task (GREEDY, RANDOM, SIMILAR or STRANGER); task i has the bit 1 << i
 
     def __init__(self, config: ConnectionConfig, network: Network) -> None:
         self.config, self.network = config, network
         self.roles = np.zeros(0, np.uint8)
         self._room = np.zeros(network.size, np.int64)
-        self._sent = np.zeros(len(MESSAGES), np.int64)
+        self._sent = np.zeros(len(MESSAGE_KINDS), np.int64)
         self.tasks = [_new_task(1 << i, rule, network.size, config) for i, rule in enumerate(self.rules)]
         self._make_room()
         self._begin(np.arange(network.size))
 
     @abstractmethod
     def wanted(self, rule: int) -> int:
-        """K of a task, or the number of neighbours that it wants."""
+        """What the task of this rule wants when a node starts: K neighbours a topic, or so many neighbours in all."""
 
     def limit(self, rule: int, k: Columns) -> Columns:
-        """L^max = K · |interest| (Fig. 2)."""
+        """The most neighbours of every node in the task of this rule, for what each wants: L^max = K · |interest| (Fig.
+        2).
+
+        `k` has an entry per node; the answer is a new array.
+        """
         return (k * np.diff(self.network.profiles.starts)).astype(np.int32)
 
     def most_wanted(self, rule: int) -> int:
-        """The largest K that a node may come to have."""
+        """The largest K that `adapt` may ever set for this rule; tables get room for it at the start."""
         return self.wanted(rule)
 
     def row_sizes(self) -> NDArray[np.int64]:
@@ -85,7 +96,8 @@ class ConnectionSystem(RoundSystem):
         return np.minimum(full, max(self.network.size - 1, 0))
 
     def _make_room(self) -> None:
-        """Tables never shrink: a link that one end lost by that would stay at the other."""
+        """Give tables the room that `row_sizes` asks for. They never shrink: a link that one end lost by that would
+        stay at the other."""
         before = self._rows()
         self._room = np.maximum(self._room, self.row_sizes())
         self.network.set_room(self._room)
@@ -93,10 +105,12 @@ class ConnectionSystem(RoundSystem):
         csr.copy_rows(before.starts, before.roles, self.network.views.starts, self.roles)
 
     def _rows(self) -> Rows:
+        """The tables as the protocol's kernels take them; to be asked for again after `_make_room`."""
         views = self.network.views
         return Rows(views.starts, views.links, views.heard, self.roles)
 
     def _begin(self, nodes: NDArray[np.int64]) -> None:
+        """These nodes start with what their tasks want, and remember nobody."""
         for task in self.tasks:
             task.k[nodes] = self.wanted(task.rule)
             task.redirect[nodes] = NOBODY
@@ -126,32 +140,19 @@ class ConnectionSystem(RoundSystem):
 
     def _run(self, task: Task, rows: Rows, members: Membership) -> None:
         """One iteration of a task at every node, and the messages that come of it."""
-        network, profiles = self.network, self.network.profiles
+        network = self.network
         degree, target = task.degree.copy(), task.target.copy()
-        to, kind, answer, told = np.empty((4, network.size), np.int32)
-        letters = Letters(to, kind, answer, told)
-        network.in_chunks(
-            lambda a, b: connections.maintain(
-                network.seed, network.now, (a, b), task, degree, target, rows, profiles, members, letters
-            )
-        )
-        order = connections.arrivals(network.seed, network.now, task.role, np.flatnonzero(kind != NOTHING))
-        connections.deliver(
-            network.seed,
-            network.now,
-            order,
-            self.config.margin,
-            task,
-            degree,
-            target,
-            rows,
-            profiles,
-            letters,
-            self._sent,
-        )
+        step = Step(network.seed, network.now, self.config.margin, task, degree, target, rows, network.profiles)
+        messages = Messages(*np.empty((4, network.size), np.int32))
+        network.in_chunks(lambda a, b: connections.maintain(step, (a, b), members, messages))
+        order = connections.arrivals(network.seed, network.now, task.role, np.flatnonzero(messages.kind != NOTHING))
+        connections.deliver(step, order, messages, self._sent)
 
     def adapt(self, online: Columns) -> None:
-        """Let nodes change what they want, before a round's messages."""
+        """Let nodes change what they want (`Task.k` and `Task.limit`), up to `most_wanted`.
+
+        Called in every round, when degrees are counted and before any message. As a default nobody changes its mind.
+        """
         return
 
     def say_goodbye(self, nodes: Columns) -> None:
@@ -172,10 +173,11 @@ class ConnectionSystem(RoundSystem):
             task.limit[:] = self.limit(task.rule, task.k)
 
     def messages(self) -> dict[str, Sent]:
-        """Each carries its sender's descriptor; a redirect also that of the node it points to."""
+        """Messages since the start of the run. Each carries its sender's descriptor, a redirect also that of the node
+        that it points to."""
         return {
             kind: Sent(count, 2 * count if kind == "redirect" else count)
-            for kind, count in zip(MESSAGES, self._sent.tolist(), strict=True)
+            for kind, count in zip(MESSAGE_KINDS, self._sent.tolist(), strict=True)
         }
 
     def delivery(self) -> Delivery:

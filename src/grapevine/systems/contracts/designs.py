@@ -26,7 +26,7 @@ from grapevine.systems.contracts.rounds import Delivery, FloodingConfig, RoundSy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignConfig(FloodingConfig):
-    """A design from full knowledge."""
+    """Parameters of a design from full knowledge."""
 
     repair: str = parameter(
         "rebuild",
@@ -44,36 +44,40 @@ NO_EDGES: Edges = np.empty(0, np.int32), np.empty(0, np.int32)
 
 
 def design_overlay(network: Network, rule: int, rho: float, existing: Edges) -> Edges:
-    """The existing edges, which are between online nodes, and those that connect every topic among these."""
+    """Edges that connect every topic among the online nodes: the existing ones, which are between these, and new ones.
+
+    The rules number online nodes from 0; arguments and answer have the numbers of the network.
+    """
     online = np.flatnonzero(network.alive).astype(np.int32)
-    number = np.full(network.size, NOBODY, np.int32)
-    number[online] = np.arange(len(online))
+    position = np.full(network.size, NOBODY, np.int32)
+    position[online] = np.arange(len(online))
     profiles = network.profiles
     rows = csr.row_numbers(profiles.starts)
     wanted = network.alive[rows]
-    starts = csr.count_rows(number[rows[wanted]], len(online))
+    starts = csr.count_rows(position[rows[wanted]], len(online))
     topics = profiles.topics[wanted].astype(np.int32)
-    kept = number[existing[0]], number[existing[1]]
+    kept = position[existing[0]], position[existing[1]]
     low, high = design(network.seed, rule, rho, (starts, topics), len(network.topic_ids), kept)
     return online[low], online[high]
 
 
 class DesignedSystem(RoundSystem):
-    """A centre that designs the overlay whenever who is there, or what they want, has changed."""
+    """A centre that designs the overlay whenever who is there, or what they want, has changed; nodes send nothing."""
 
     config: DesignConfig
     own_findings = (REPAIR_MS,)
-    rule: ClassVar[int]
+    rule: ClassVar[int]  # GM, MINMAX_ODA or LOW_ODA
 
     def __init__(self, config: DesignConfig, network: Network) -> None:
         self._edges = NO_EDGES
-        self._cpu: list[float] = []  # of designs after churn
-        self._seen = np.zeros(network.size, np.bool_)
+        self._repair_s: list[float] = []  # CPU seconds of designs after churn
+        # Who was online at the last design; where it differs from who is online now, a new design is due.
+        self._designed_for = np.zeros(network.size, np.bool_)
         super().__init__(config, network)
 
     @property
     def rho(self) -> float:
-        """ρ of LowODA; the others do not ask."""
+        """ρ of LowODA; the other rules do not look at it."""
         return 1.0
 
     def row_sizes(self) -> NDArray[np.int64]:
@@ -83,27 +87,29 @@ class DesignedSystem(RoundSystem):
         return ["designed"] * size
 
     def round(self) -> None:
-        if not np.array_equal(self._seen, self.network.alive):
+        if not np.array_equal(self._designed_for, self.network.alive):
             self._design()
 
     def forget(self, nodes: Columns) -> None:
-        """Edges of nodes that left, or came back, are gone."""
+        """Edges of nodes that left, or came back, are gone; the next round designs anew."""
         gone = np.zeros(self.network.size, np.bool_)
         gone[nodes] = True
         keep = ~(gone[self._edges[0]] | gone[self._edges[1]])
         self._edges = self._edges[0][keep], self._edges[1][keep]
-        self._seen[nodes] = ~self.network.alive[nodes]
+        self._designed_for[nodes] = ~self.network.alive[nodes]
 
     def interests_changed(self, nodes: Columns) -> None:
-        self._seen[:] = False
+        """The next round designs anew."""
+        self._designed_for[:] = False
 
     def _design(self) -> None:
-        began, first = time.thread_time(), not self._seen.any()
+        """A new design for those who are online, and its edges into the tables."""
+        began, first = time.thread_time(), not self._designed_for.any()
         existing = self._edges if self.config.repair == "mend" else NO_EDGES
         self._edges = design_overlay(self.network, self.rule, self.rho, existing)
         if not first:
-            self._cpu.append(time.thread_time() - began)
-        self._seen = self.network.alive.copy()
+            self._repair_s.append(time.thread_time() - began)
+        self._designed_for = self.network.alive.copy()
         self._store()
 
     def _store(self) -> None:
@@ -119,4 +125,4 @@ class DesignedSystem(RoundSystem):
         return self.flooding()
 
     def findings(self) -> dict[str, float]:
-        return {REPAIR_MS.name: 1000 * float(np.mean(self._cpu))} if self._cpu else {}
+        return {REPAIR_MS.name: 1000 * float(np.mean(self._repair_s))} if self._repair_s else {}

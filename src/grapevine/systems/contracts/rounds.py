@@ -1,4 +1,10 @@
-"""What a system is to the simulator: tables of a size, a round, and how an event finds its way."""
+"""The facet `rounds` of a system: tables of a size, a round, and how an event finds its way.
+
+The round engine (`sim/rounds`) makes one object per run and calls it in this order. In every round: `say_goodbye` for
+those who leave, `forget` when somebody came or went, `interests_changed` when subscriptions changed, `round`, and under
+churn `gossip`. Before events are published: `settle` where `gossip` was not called, then `delivery`. What the system
+keeps beyond links is its own; links are in the tables of the `Network`.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +23,17 @@ from grapevine.model.config import Config, parameter
 
 
 class Sent(NamedTuple):
-    """Control messages of one kind."""
+    """Control messages of one kind, counted since the start of the run."""
 
     messages: int
-    descriptors: int  # of nodes (address and topics) that they carried
+    descriptors: int  # of nodes (address and topics) that they carried: the measure of their size
 
 
 class Delivery(NamedTuple):
     """How a topic's events travel: over links between subscribers, over lookup trees from gateways, or both."""
 
-    floods: bool
-    gateways: NDArray[np.bool_]  # by (topic, subscriber), in the order of `Network.topic_nodes`
+    floods: bool  # the links between subscribers carry events
+    gateways: NDArray[np.bool_]  # by (topic, subscriber), in the order of `Network.topic_nodes`: who looks the topic up
     spanning: bool = False  # of the links between subscribers, only those of a spanning tree carry events
     homes: Columns = np.empty(
         0, np.int32
@@ -36,7 +42,7 @@ class Delivery(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GossipConfig(Config):
-    """Parameters of the gossip below every system."""
+    """Parameters of the gossip below every system that samples peers and exchanges views."""
 
     sample_size: int = parameter(
         20, "size of the peer-sampling cache; the whole cache is the sample", source="ours: no paper says", low=1
@@ -48,7 +54,7 @@ class GossipConfig(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RingConfig(GossipConfig):
-    """The same for systems on an identifier ring."""
+    """Parameters of gossip for systems on an identifier ring."""
 
     table_size: int = parameter(15, "links in a routing table", source="Vitis §IV-A", low=4, high=1_000)
     ring_backups: int = parameter(
@@ -80,9 +86,9 @@ class FloodingConfig(Config):
 
 
 class RoundSystem(ABC):
-    """A protocol on a network. One object lives as long as the network."""
+    """A protocol on a network. One object lives as long as the network; the round engine calls it, nobody else."""
 
-    config_type: ClassVar[type[Config]]
+    config_type: ClassVar[type[Config]]  # what the command line makes options from
     own_tables: ClassVar[tuple[MeasuredTable, ...]] = ()  # that only it fills, and what is measured of them
     own_findings: ClassVar[tuple[Metric, ...]] = ()  # numbers that only it finds
     ring_slots: ClassVar[int] = 0  # the first slots of a table that hold successor and predecessor
@@ -93,50 +99,69 @@ class RoundSystem(ABC):
 
     @abstractmethod
     def row_sizes(self) -> NDArray[np.int64]:
-        """The room for links of every node."""
+        """How many links every node has room for. Asked at the start, and when subscriptions have changed."""
 
     @abstractmethod
     def slot_kinds(self, size: int) -> list[str]:
-        """What each slot of a table of this size is for."""
+        """The `kind` in the `links` table of each slot of a table of this size, e.g. `successor` or `friend`."""
 
     @abstractmethod
     def round(self) -> None:
-        """One round: all that nodes do to find neighbours and keep them."""
+        """One round: all that nodes do to find neighbours and keep them. `network.now` is its number.
+
+        Every decision reads the state at the round's start and draws from hashes of seed, round and node, so that the
+        result depends on the seed alone.
+        """
 
     def gossip(self) -> None:
-        """One round of whatever else neighbours tell each other, from where the last round left it."""
+        """One round of whatever else neighbours tell each other, from where the last round left it (Vitis: proposals).
+
+        Called after `round`, and only where links change by churn. The default is for systems that have none.
+        """
         return
 
     def settle(self, topics: tuple[int, int]) -> int:
-        """The same for the topics first … last-1, from a fresh start until nothing changes; returns the rounds needed.
+        """What `gossip` does, for the topics first … last-1, from a fresh start until nothing changes; returns the
+        rounds needed.
 
         On links that do not change this is where `gossip` ends, and it spares doing it in every round.
         """
         return 0
 
     def say_goodbye(self, nodes: Columns) -> None:
-        """These nodes leave, and tell their neighbours."""
+        """These nodes leave in good order and tell their neighbours, who drop their links at once. Not called for
+        crashes.
+
+        Called before the network takes them out, so their own tables are still there.
+        """
         self.network.say_goodbye(nodes)
 
     def forget(self, nodes: Columns) -> None:
-        """Nodes left or joined: drop what the system keeps about them beyond their links."""
+        """These nodes left or joined since the last round: drop what the system keeps about them beyond their links.
+
+        `network.alive` says which of them are there now; those start with empty tables.
+        """
         return
 
     def interests_changed(self, nodes: Columns) -> None:
-        """These nodes have other subscriptions now: `network.topic_nodes` has new rows."""
+        """These nodes have other subscriptions now. `network.profiles` and `network.topic_nodes` are new, so whatever
+        the system keeps by (topic, subscriber) has to be made anew; the default only gives tables their new sizes."""
         self.network.set_room(self.row_sizes())
 
     @abstractmethod
     def delivery(self) -> Delivery:
-        """How events travel over the links as they are now."""
+        """How events travel over the links as they are now. Asked before every evaluation; changes nothing."""
 
     def flooding(self) -> Delivery:
-        """Delivery over the links between subscribers alone; for a `FloodingConfig`, as it says."""
+        """Delivery over the links between subscribers alone; a `FloodingConfig` says whether over all of them."""
         nobody = np.zeros(len(self.network.topic_nodes.columns), np.bool_)
         return Delivery(True, nobody, spanning=getattr(self.config, "dissemination", "flood") == "tree")
 
     def messages(self) -> dict[str, Sent]:
-        """Control messages sent so far, by kind; empty where the system does not count them."""
+        """Control messages since the start of the run, by kind; empty where the system does not count them.
+
+        The engine stores differences between measured rounds in the `messages` table.
+        """
         return {}
 
     def own_rows(self) -> dict[str, list[dict[str, Any]]]:
@@ -158,4 +183,4 @@ class GossipSystem(RoundSystem):
 
     @abstractmethod
     def exchange(self) -> None:
-        """One round of view exchange."""
+        """One round of view exchange: calls `network.exchange` with the system's kernel."""

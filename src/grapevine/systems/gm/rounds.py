@@ -1,4 +1,4 @@
-"""Gm on a network: its rule, handed to the centre that designs."""
+"""GM over arrays: its rule, handed to the centre that designs (`contracts/designs`)."""
 
 from __future__ import annotations
 

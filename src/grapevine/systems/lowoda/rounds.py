@@ -1,4 +1,4 @@
-"""LowODA on a network: its rule and ρ, handed to the centre that designs."""
+"""LowODA over arrays: its rule and ρ, handed to the centre that designs (`contracts/designs`)."""
 
 from __future__ import annotations
 

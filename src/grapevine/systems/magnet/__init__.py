@@ -1,7 +1,7 @@
 """Magnet (Girdzijauskas, Chockler, Vigfusson, Tock & Melamed, DEBS 2010): similar nodes are neighbours on a ring.
 
 A node that joins learns from a membership service a few subscribers of each of its topics, with their interests, and
-takes its place on the ring next to the most similar of them (Algorithm 1). So ids are skewed, and long links are
+joins the ring next to the most similar of them (Algorithm 1). So ids are skewed, and long links are
 Oscar's (`oscar`), which do not mind. Every topic has a home, found by hashing its name on a second ring, the
 control ring. Its events go from there to all subscribers on the greedy routes of the first ring. Routes to similar
 nodes share most of their way, so few nodes relay what they do not want. The strawman is the same on hashed ids.

@@ -4,6 +4,9 @@ A newcomer takes the mean of the ids of its two neighbours, so ids have no meani
 node the gaps halve with every newcomer: after 63 of them there is no room left. Then the nodes behind it move apart:
 the shortest stretch, of twice as many nodes at every try, that gives each of them room enough is spread evenly. Order
 and links stay; a node tells its new id with its next heartbeat.
+
+Invariants: `after` and `before` are inverse to each other, and going round by `after` the ids ascend clockwise, all
+different.
 """
 
 from __future__ import annotations
@@ -23,28 +26,28 @@ _TWO, _ALL = np.uint64(2), np.uint64(2**64 - 1)
 
 
 class Circle(NamedTuple):
-    """Ids, and the nodes next to each other; NOBODY: not in the circle."""
+    """All nodes of a network; those in the circle are linked to the next in both directions, a node alone to itself."""
 
-    ids: Ids
-    after: Columns
-    before: Columns
+    ids: Ids  # of a node that is not in the circle: whatever it had last
+    after: Columns  # clockwise; NOBODY: the node is not in the circle
+    before: Columns  # counter-clockwise; likewise
 
 
 def close(nodes: Columns, circle: Circle) -> None:
-    """A circle of these nodes alone, who have their ids already and come in their order."""
+    """Make a circle of these nodes, the first ones: they have their ids already and are given in the order of these."""
     circle.after[nodes], circle.before[nodes] = np.roll(nodes, -1), np.roll(nodes, 1)
 
 
 @njit
 def gap_after(node: int, circle: Circle) -> np.uint64:
-    """Ids between a node and the next; nearly all of them when it is alone."""
+    """Steps from a node to the next; the whole ring but one when it is alone."""
     after = circle.after[node]
     return _ALL if after == node else clockwise(circle.ids[node], circle.ids[after])
 
 
 @njit
 def insert_after(node: int, newcomer: int, circle: Circle) -> None:
-    """Between a node and the next, at the mean of their ids."""
+    """Put a newcomer between a node and the next, at the mean of their ids; others move apart when there is no room."""
     if gap_after(node, circle) < _TWO:
         _make_room(node, circle)
     circle.ids[newcomer] = circle.ids[node] + gap_after(node, circle) // _TWO
@@ -53,7 +56,11 @@ def insert_after(node: int, newcomer: int, circle: Circle) -> None:
 
 @njit
 def insert_at(id: np.uint64, newcomer: int, start: int, circle: Circle) -> None:
-    """At an id of its own, looking for the place from `start` (NOBODY: the circle is empty)."""
+    """Put a newcomer into the circle at a given id; if somebody has it already, behind that one.
+
+    The search begins at the node `start`, which is in the circle, and takes a step per node; NOBODY: the circle is
+    empty.
+    """
     if start == NOBODY:
         circle.ids[newcomer], circle.after[newcomer], circle.before[newcomer] = id, newcomer, newcomer
         return
@@ -69,7 +76,7 @@ def insert_at(id: np.uint64, newcomer: int, start: int, circle: Circle) -> None:
 
 @njit
 def remove(node: int, circle: Circle) -> None:
-    """Its neighbours are next to each other now."""
+    """Take a node out of the circle: the two around it are next to each other. Nothing happens if it is not in it."""
     after, before = circle.after[node], circle.before[node]
     if after != NOBODY:
         circle.after[before], circle.before[after] = after, before
@@ -97,8 +104,8 @@ def _make_room(node: int, circle: Circle) -> None:
             span, end, count = _ALL, np.int32(node), count + np.uint64(1)
             break
         target *= _TWO
-    step, at, place = span // count, circle.after[node], circle.ids[node]
+    step, at, id = span // count, circle.after[node], circle.ids[node]
     while at != end:
-        place += step
-        circle.ids[at] = place
+        id += step
+        circle.ids[at] = id
         at = circle.after[at]

@@ -10,7 +10,7 @@ from grapevine.systems.contracts.rounds import RingConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OscarConfig(RingConfig):
-    """Trees of greedy routes over Oscar."""
+    """Parameters of trees of greedy routes over Oscar: Magnet's and its strawman's."""
 
     table_size: int = parameter(
         19, "links of a node: two on the ring, the others fingers", source="Magnet §4.2: 19", low=4, high=1_000
@@ -27,7 +27,7 @@ class OscarConfig(RingConfig):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MagnetConfig(OscarConfig):
-    """Magnet: places by interest."""
+    """Magnet: ids on the ring by interest."""
 
     samples: int = parameter(
         10, "interests that are sampled per topic (k)", source="Magnet §4.2: 10", low=1, high=1_000

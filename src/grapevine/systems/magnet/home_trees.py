@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from grapevine.blocks import exchange, small_world
 from grapevine.blocks.candidates import new_candidates, start_over, store
-from grapevine.blocks.exchange import Contacts
-from grapevine.blocks.network import Network, Rows
+from grapevine.blocks.exchange import Exchange
+from grapevine.blocks.network import Network, NewRows
 from grapevine.blocks.small_world import PREDECESSOR, RING_SLOTS, SUCCESSOR, Ids
 from grapevine.blocks.views import JOIN_ORDER, NOBODY, Views
 from grapevine.kernels.csr import Columns
@@ -22,19 +22,15 @@ from grapevine.systems.magnet.config import OscarConfig
 
 
 @njit
-def keep_ring(
-    now: int,
-    nodes: tuple[int, int],
-    max_age: int,
-    ids: Ids,
-    views: Views,
-    contacts: Contacts,
-    out: Rows,
-) -> None:
-    """One exchange of the nodes first … last-1: ring links from gossip; fingers stay while they are heard of."""
+def keep_ring(this: Exchange, nodes: tuple[int, int], ids: Ids, out: NewRows) -> None:
+    """One exchange of the nodes first … last-1: ring links from gossip; fingers stay while they are heard of.
+
+    A finger that has become a ring link gives its slot up, until the next choice of fingers (`oscar.rewire`).
+    """
     first, last = nodes
     links, heard, backups = out
-    pool = new_candidates(exchange.most_candidates(first, last, views, contacts))
+    views = this.views
+    pool = new_candidates(exchange.most_candidates(nodes, this))
     for p in range(first, last):
         a, b = views.starts[p], views.starts[p + 1]
         picks = np.full(RING_SLOTS, NOBODY, np.int32)
@@ -42,20 +38,23 @@ def keep_ring(
         backups[p] = NOBODY
         if not views.alive[p]:
             continue
-        start_over(pool, exchange.bound(p, views, contacts))
-        exchange.gather(p, now, now - max_age, views, contacts, pool)
-        small_world.fill_ring(p, now, ids, views, contacts, pool, picks, backups[p])
+        start_over(pool, exchange.bound(p, this))
+        exchange.gather(p, this, pool)
+        small_world.fill_ring(p, this, ids, pool, picks, backups[p])
         store(picks, pool, links[a : a + RING_SLOTS], heard[a : a + RING_SLOTS])
         for at in range(a + RING_SLOTS, b):
             q = views.links[at]
-            if views.heard[at] >= now - max_age and q != links[a + SUCCESSOR] and q != links[a + PREDECESSOR]:
+            if views.heard[at] >= this.oldest and q != links[a + SUCCESSOR] and q != links[a + PREDECESSOR]:
                 links[at], heard[at] = q, views.heard[at]
 
 
 @njit
 def link_newcomers(nodes: Columns, now: int, circle: Circle, views: Views) -> None:
-    """Newcomers and the nodes that they came between know each other, the next few in both directions are their
-    backups, and their samples are their first fingers, as old as they are."""
+    """The first links of newcomers that are in the circle already.
+
+    They and the nodes that they came between know each other, the next few in both directions are their backups, and
+    their samples are their first fingers, as old as they are.
+    """
     half = views.backups.shape[1] // 2
     for p in nodes:
         join_neighbours(p, now, circle, views)
@@ -80,7 +79,7 @@ def link_newcomers(nodes: Columns, now: int, circle: Circle, views: Views) -> No
 
 @njit
 def join_neighbours(p: int, now: int, circle: Circle, views: Views) -> None:
-    """The ring links of a node and of those next to it."""
+    """Make a node and those next to it in the circle each other's ring links, heard now; a node alone gets none."""
     after, before = circle.after[p], circle.before[p]
     if after != p:
         _set_link(p, SUCCESSOR, after, now, views)
@@ -96,13 +95,18 @@ def _set_link(node: int, slot: int, other: int, now: int, views: Views) -> None:
 
 
 class OscarSystem(GossipSystem):
-    """Trees of greedy routes from homes, over Oscar on a ring."""
+    """Trees of greedy routes from homes, over Oscar on a ring. Ids are hashed, unless a subclass has `acquire` choose
+    them.
+
+    There are two rings. On the control ring a node's id is the hash of its name, and every topic has its home there. On
+    the other one, `network.ids`, a node has the id that `acquire` gave it, and events are routed.
+    """
 
     config: OscarConfig
     ring_slots = RING_SLOTS
 
     def __init__(self, config: OscarConfig, network: Network) -> None:
-        self._control = network.ids  # the ids by which topics' homes are found, and nodes without a place of their own
+        self._control_ids = network.ids  # hashed: by these homes are found, and nodes that chose no id of their own
         network.ids = network.ids.copy()
         nobody = np.full(network.size, NOBODY, np.int32)
         self._circle = Circle(network.ids, nobody, nobody.copy())
@@ -111,11 +115,14 @@ class OscarSystem(GossipSystem):
 
     @property
     def walks(self) -> oscar.Walks:
-        return oscar.Walks(self.config.walks, self.config.walk_length, self.choices)
+        """How nodes sample others now: the links, both ways, are those of this moment."""
+        links = self.network.neighbours()
+        config, ids = self.config, self.network.ids
+        return oscar.Walks(config.walks, config.walk_length, self.choices, ids, links.starts, links.columns)
 
     @property
     def choices(self) -> int:
-        """Of how many nodes a finger takes the most similar."""
+        """From how many nodes a finger takes the one with the closest interests; 1: interests do not matter."""
         return 1
 
     def row_sizes(self) -> NDArray[np.int64]:
@@ -132,79 +139,71 @@ class OscarSystem(GossipSystem):
             self._rewire()
 
     def exchange(self) -> None:
-        network, views = self.network, self.network.views
+        ids = self.network.ids
 
-        def select(nodes: tuple[int, int], contacts: Contacts, out: Rows) -> None:
-            keep_ring(network.now, nodes, self.config.max_age, network.ids, views, contacts, out)
+        def select(nodes: tuple[int, int], this: Exchange, out: NewRows) -> None:
+            keep_ring(this, nodes, ids, out)
 
-        network.exchange(select, ring_slots=self.ring_slots)
+        self.network.exchange(select, ring_slots=self.ring_slots, max_age=self.config.max_age)
 
     def _begin(self) -> None:
         """Nodes that are there from the start have joined one after the other; their first fingers are samples."""
         network, self._begun = self.network, True
         online = np.flatnonzero(network.alive).astype(np.int32)
         order = online[np.argsort(priorities(network.seed, JOIN_ORDER, len(online)), kind="stable")]
-        self._join_in_turn(order)
+        self._form_circle(order)
         self._link(order)
 
-    def _join_in_turn(self, order: Columns) -> None:
-        """At the ids that they have, which are hashed, in whatever order."""
+    def _form_circle(self, order: Columns) -> None:
+        """Bring the first nodes into the circle; their ids are hashed, so the order does not matter."""
         ring.close(order[np.argsort(self._circle.ids[order], kind="stable")], self._circle)
 
     def acquire(self, nodes: Columns) -> None:
-        """Places on the ring for newcomers, one after the other: their hashed ids."""
+        """Bring newcomers into the circle, one after the other, each with the id that it takes: here its hashed one."""
         start = np.flatnonzero(self._circle.after != NOBODY)
         first = int(start[0]) if len(start) else NOBODY
         for node in nodes.tolist():
-            ring.insert_at(self._control[node], node, first, self._circle)
+            ring.insert_at(self._control_ids[node], node, first, self._circle)
             first = node if first == NOBODY else first
 
     def _link(self, nodes: Columns) -> None:
+        """The first links of these newcomers."""
         link_newcomers(nodes, self.network.now, self._circle, self.network.views)
         self.network.links_changed()
 
     def _rewire(self) -> None:
         """New fingers for everybody, from walks over the links as they are."""
-        network, views, rows = self.network, self.network.views, self.network.neighbours()
+        network, views, walks = self.network, self.network.views, self.walks
         out = views.links.copy(), views.heard.copy()
         network.in_chunks(
-            lambda a, b: oscar.rewire(
-                network.seed,
-                network.now,
-                (a, b),
-                self.walks,
-                network.ids,
-                views,
-                (rows.starts, rows.columns),
-                network.profiles,
-                out,
-            )
+            lambda a, b: oscar.rewire(network.seed, network.now, (a, b), walks, views, network.profiles, out)
         )
         views.links[:], views.heard[:] = out
         network.links_changed()
 
     def forget(self, nodes: Columns) -> None:
-        """Who left is between nobody any more; who came gets a place."""
+        """Who left is taken out of the circle; who came gets an id and its first links."""
         if not self._begun:
             return
         for node in nodes.tolist():
             ring.remove(node, self._circle)
-        come = nodes[self.network.alive[nodes]]
-        self.acquire(come)
-        self._link(come)
+        newcomers = nodes[self.network.alive[nodes]]
+        self.acquire(newcomers)
+        self._link(newcomers)
 
     def delivery(self) -> Delivery:
         nobody = np.zeros(len(self.network.topic_nodes.columns), np.bool_)
         return Delivery(floods=False, gateways=nobody, homes=self._homes())
 
     def _homes(self) -> Columns:
-        """The first online node of the control ring at or after each topic's id."""
+        """The home of every topic: the first node of the control ring at or after its id; NOBODY: nobody is online."""
         nodes, ids = self._control_ring()
         if len(nodes) == 0:
             return np.full(len(self.network.topic_ids), NOBODY, np.int32)
-        return nodes[membership.home_places(ids, self.network.topic_ids)]
+        return nodes[membership.home_positions(ids, self.network.topic_ids)]
 
     def _control_ring(self) -> tuple[Columns, Ids]:
+        """Online nodes in the order of their hashed ids, and these ids."""
         online = np.flatnonzero(self.network.alive & (self._circle.after != NOBODY))
-        nodes = online[np.argsort(self._control[online], kind="stable")].astype(np.int32)
-        return nodes, self._control[nodes]
+        nodes = online[np.argsort(self._control_ids[online], kind="stable")].astype(np.int32)
+        return nodes, self._control_ids[nodes]

@@ -8,6 +8,8 @@ The control ring is a Chord (Stoica et al. 2001) with exact fingers: its upkeep 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,14 +23,23 @@ from grapevine.kernels.rng import absorb, below, draw
 _ONE = np.uint64(1)
 
 
-def home_places(ring: Ids, keys: Ids) -> NDArray[np.int64]:
-    """The place on the ring (ascending ids) of the first node at or after each key."""
+class ControlRing(NamedTuple):
+    """Online nodes in the order of their hashed ids. A position counts from 0 in this order."""
+
+    ids: Ids  # by position, ascending
+    position: Columns  # by node; NOBODY: it is not online
+    homes: NDArray[np.int64]  # by topic: the position of its home
+
+
+def home_positions(ring: Ids, keys: Ids) -> NDArray[np.int64]:
+    """The position on the ring (ascending ids) of the first node at or after each key."""
     return np.asarray(np.searchsorted(ring, keys) % max(len(ring), 1), np.int64)
 
 
 @njit
-def next_place(at: int, home: int, ring: Ids) -> int:
-    """Chord: the finger nearest to the home without passing it, the first node 2^j or more ids away."""
+def next_position(at: int, home: int, ring: Ids) -> int:
+    """Chord: the next hop from a position to another, the home: the finger nearest to it that does not pass it. Fingers
+    are the first nodes that are 2^j or more ids away."""
     left = clockwise(ring[at], ring[home])
     jump = _ONE
     while jump <= left >> _ONE:
@@ -41,28 +52,30 @@ def sample_topics(
     seed: int,
     now: int,
     topics: tuple[int, int],
-    ring: Ids,
-    place: Columns,
-    homes: NDArray[np.int64],
+    control: ControlRing,
     subscribers: tuple[Starts, Columns],
     samples: NDArray[np.int32],
     size: Columns,
 ) -> None:
-    """One sampling round of the topics first … last-1. `place` tells where on the ring a node is."""
+    """One sampling round of the topics first … last-1: samples[t] gets size[t] of the topic's online subscribers.
+
+    At most as many as `samples` has columns. What stood there before is not used.
+    """
     starts, columns = subscribers
+    ring, position, homes = control.ids, control.position, control.homes
     k = samples.shape[1]
     local = np.full(len(ring), NOBODY, np.int32)
     for topic in range(topics[0], topics[1]):
         members = columns[starts[topic] : starts[topic + 1]]
-        tree, up = _climb_all(members, int(homes[topic]), ring, place, local)
+        tree, up = _climb_all(members, int(homes[topic]), control, local)
         away = np.empty(len(tree), np.uint64)
         for i in range(len(tree)):
             away[i] = clockwise(ring[tree[i]], ring[homes[topic]])
         held = np.empty((len(tree), k), np.int32)
         count, offered = np.zeros((2, len(tree)), np.int32)
         for i in range(len(members)):
-            if place[members[i]] != NOBODY:
-                at = local[place[members[i]]]
+            if position[members[i]] != NOBODY:
+                at = local[position[members[i]]]
                 held[at, 0] = members[i]
                 count[at] = offered[at] = 1
         for i in np.argsort(away)[::-1]:  # children are farther from home than their parents
@@ -81,14 +94,16 @@ def sample_topics(
 
 
 @njit
-def _climb_all(
-    members: Columns, home: int, ring: Ids, place: Columns, local: Columns
-) -> tuple[NDArray[np.int64], Columns]:
-    """The places on the routes from the members to the home, and for each the index of the next one (NOBODY: home)."""
+def _climb_all(members: Columns, home: int, control: ControlRing, local: Columns) -> tuple[NDArray[np.int64], Columns]:
+    """The positions on the routes from the members to the home, and for each the index of the next one (NOBODY: home).
+
+    `local` has the index of every position that is in the answer; the caller clears it.
+    """
+    ring, position = control.ids, control.position
     tree, up = np.empty(len(ring), np.int64), np.empty(len(ring), np.int32)
     count = 0
     for member in members:
-        at = int(place[member])
+        at = int(position[member])
         if at == NOBODY:
             continue
         below_it = NOBODY
@@ -103,7 +118,7 @@ def _climb_all(
             if known or at == home:
                 break
             below_it = int(local[at])
-            at = next_place(at, home, ring)
+            at = next_position(at, home, ring)
     return tree[:count].copy(), up[:count].copy()
 
 
@@ -117,6 +132,6 @@ def _offer(
         held[at, count[at]] = item
         count[at] += 1
         return
-    place = below(absorb(bits, at), offered[at])
-    if place < k:
-        held[at, place] = item
+    chosen = below(absorb(bits, at), offered[at])
+    if chosen < k:
+        held[at, chosen] = item

@@ -28,28 +28,31 @@ _ALL = np.uint64(2**64 - 1)
 
 
 class Walks(NamedTuple):
-    """How nodes sample others."""
+    """How nodes sample others, and what walks go over."""
 
-    number: int  # to estimate a median
-    length: int
-    choices: int  # nodes that a finger may choose from
+    per_median: int  # walks to estimate a median
+    length: int  # steps of a walk
+    choices: int  # nodes from which a finger takes the one with the closest interests
+    ids: Ids
+    starts: Starts  # links of all nodes, both ways, as rows
+    links: Columns
+
+
+class Partitions(NamedTuple):
+    """The ring as one node sees it: partition i holds the nodes from borders[i] up to borders[i - 1] steps after it,
+    the first up to the whole ring."""
+
+    borders: NDArray[np.uint64]
+    known: Columns  # one node of each partition
 
 
 @njit
-def walk(
-    state: np.uint64,
-    origin: np.uint64,
-    span: tuple[np.uint64, np.uint64],
-    start: int,
-    length: int,
-    ids: Ids,
-    links: tuple[Starts, Columns],
-) -> int:
+def walk(state: np.uint64, origin: np.uint64, span: tuple[np.uint64, np.uint64], start: int, walks: Walks) -> int:
     """Where a random walk from `start` ends that never leaves the ids at `span` steps after the origin (the first
     included, the last not). The Metropolis rule makes every node there equally likely in the long run."""
-    rows, columns = links
+    rows, columns, ids = walks.starts, walks.links, walks.ids
     at = start
-    for step in range(length):
+    for step in range(walks.length):
         bits = absorb(state, step)
         degree = rows[at + 1] - rows[at]
         if degree == 0:
@@ -64,27 +67,16 @@ def walk(
 
 
 @njit
-def cut(
-    u: int,
-    state: np.uint64,
-    walks: Walks,
-    ids: Ids,
-    links: tuple[Starts, Columns],
-    borders: NDArray[np.uint64],
-    known: Columns,
-) -> int:
-    """The partitions of the ring as u sees it; returns how many.
-
-    Partition i holds the nodes from borders[i] up to borders[i - 1] steps after u, the first up to the whole ring;
-    known[i] is one of them.
-    """
+def cut(u: int, state: np.uint64, walks: Walks, out: Partitions) -> int:
+    """The partitions of the ring as u sees it, into `out`; returns how many. None when all walks come back to u."""
+    borders, known, ids = out.borders, out.known, walks.ids
     count, limit = 0, _ALL
-    away, found = np.empty(walks.number, np.uint64), np.empty(walks.number, np.int32)
+    away, found = np.empty(walks.per_median, np.uint64), np.empty(walks.per_median, np.int32)
     while count < len(borders):
         size = 0
-        for i in range(walks.number):
+        for i in range(walks.per_median):
             bits = absorb(absorb(state, count), i)
-            q = walk(bits, ids[u], (np.uint64(0), limit), u, walks.length, ids, links)
+            q = walk(bits, ids[u], (np.uint64(0), limit), u, walks)
             if q != u:
                 found[size], away[size] = q, clockwise(ids[u], ids[q])
                 size += 1
@@ -103,22 +95,23 @@ def rewire(
     now: int,
     nodes: tuple[int, int],
     walks: Walks,
-    ids: Ids,
     views: Views,
-    links: tuple[Starts, Columns],
     profiles: Profiles,
     out: tuple[Columns, Columns],
 ) -> None:
-    """New fingers of the nodes first … last-1 into the slots behind the ring's; `links` are those of all, both ways."""
+    """New fingers of the nodes first … last-1 into the slots behind the ring's; no node is a finger twice.
+
+    `out` has the shapes of the tables' links and `heard`. A slot stays empty when `TRIES` walks found nobody new.
+    """
     dense = np.zeros(len(profiles.weights), profiles.weights.dtype)
-    borders, known = np.empty(MOST_PARTITIONS, np.uint64), np.empty(MOST_PARTITIONS, np.int32)
+    partitions = Partitions(np.empty(MOST_PARTITIONS, np.uint64), np.empty(MOST_PARTITIONS, np.int32))
     fingers, heard = out
     for u in range(nodes[0], nodes[1]):
         if not views.alive[u]:
             continue
         a, b = views.starts[u], views.starts[u + 1]
         state = absorb(stream(seed, now, u), FINGERS)
-        count = cut(u, state, walks, ids, links, borders, known)
+        count = cut(u, state, walks, partitions)
         if walks.choices > 1:
             lay_out(u, profiles, dense)
         for slot in range(a + RING_SLOTS, b):
@@ -127,7 +120,7 @@ def rewire(
                 if count == 0:
                     break
                 bits = absorb(absorb(state, MOST_PARTITIONS + slot - a), attempt)
-                q = _pick(u, bits, walks, count, borders, known, ids, links, profiles, dense)
+                q = _pick(u, bits, walks, (count, partitions), profiles, dense)
                 if not (fingers[a:slot] == q).any():
                     fingers[slot], heard[slot] = q, now
                     break
@@ -137,23 +130,19 @@ def rewire(
 
 @njit
 def _pick(
-    u: int,
-    bits: np.uint64,
-    walks: Walks,
-    count: int,
-    borders: NDArray[np.uint64],
-    known: Columns,
-    ids: Ids,
-    links: tuple[Starts, Columns],
-    profiles: Profiles,
-    dense: NDArray[Any],
+    u: int, bits: np.uint64, walks: Walks, cuts: tuple[int, Partitions], profiles: Profiles, dense: NDArray[Any]
 ) -> int:
-    """A random node of a random partition; of several the one with the closest interests."""
+    """A random node of a random partition; of several the one with the closest interests, the first found of equals.
+
+    `cuts` is what `cut` found, and `dense` holds the topics of u where interests matter.
+    """
+    count, partitions = cuts
+    borders, known = partitions.borders, partitions.known
     i = below(absorb(bits, 0), count)
     span = borders[i], borders[i - 1] if i > 0 else _ALL
     best, most = NOBODY, -1.0
     for choice in range(walks.choices):
-        q = walk(absorb(bits, 1 + choice), ids[u], span, known[i], walks.length, ids, links)
+        q = walk(absorb(bits, 1 + choice), walks.ids[u], span, known[i], walks)
         alike = utility(u, q, profiles, dense) if walks.choices > 1 else 0.0
         if alike > most:
             best, most = q, alike
@@ -162,7 +151,11 @@ def _pick(
 
 @njit
 def mean_route(seed: int, routes: int, fresh: int, online: Columns, ids: Ids, views: Views) -> float:
-    """Mean hops of greedy routes between random online nodes; those that end nowhere do not count."""
+    """Mean hops of greedy routes between random online nodes; those that end nowhere do not count; NaN when none
+    arrived.
+
+    For measurements (`bench/oscar.py`) and tests. Links last heard before the round `fresh` are not used.
+    """
     total, done = 0, 0
     for i in range(routes):
         p = int(online[below(absorb(stream(seed, FINGERS, i), 0), len(online))])

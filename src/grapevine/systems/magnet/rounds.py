@@ -1,4 +1,4 @@
-"""Magnet over arrays: places on the ring by interest (Algorithm 1), learnt from the membership service."""
+"""Magnet over arrays: ids on the ring by interest (Algorithm 1), learnt from the membership service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GROWTH = 1.25  # the membership service samples anew when the network has grown 
 
 
 @njit
-def take_places(
+def choose_ids(
     seed: int,
     nodes: Columns,
     hashed: Ids,
@@ -31,10 +31,12 @@ def take_places(
     known: Columns,
     circle: Circle,
 ) -> None:
-    """Algorithm 1 for one node after the other: next to the most similar known node, or at its hashed id.
+    """Algorithm 1 for one node after the other: into the circle behind the most similar known node, or at its hashed
+    id.
 
-    `known` tells how many of each topic's samples there are. A home that has fewer than it may keep also takes those
-    who come, so that whoever wants a topic is told of somebody, unless it is the first (§3).
+    A node knows the samples of its topics (`samples`, of which topic t has known[t]) that are in the circle; of equally
+    similar ones the hash decides. A home that has fewer samples than it may keep also takes those who come, so that
+    whoever wants a topic is told of somebody, unless it is the first (§3).
     """
     dense = np.zeros(len(profiles.weights), profiles.weights.dtype)
     start = NOBODY
@@ -66,7 +68,7 @@ def take_places(
 
 
 class Magnet(OscarSystem):
-    """Magnet on a network."""
+    """Magnet on a network: `OscarSystem` with ids by interest, and fingers that prefer similar nodes."""
 
     config_type = MagnetConfig
     config: MagnetConfig
@@ -81,8 +83,8 @@ class Magnet(OscarSystem):
     def choices(self) -> int:
         return self.config.choices
 
-    def _join_in_turn(self, order: Columns) -> None:
-        """The membership service samples anew whenever the network has grown by a quarter."""
+    def _form_circle(self, order: Columns) -> None:
+        """Nodes join in this order; the membership service samples anew whenever the network has grown by a quarter."""
         joined = 0
         while joined < len(order):
             more = max(1, int(joined * (GROWTH - 1)))
@@ -91,10 +93,11 @@ class Magnet(OscarSystem):
             self._sample_interests()
 
     def acquire(self, nodes: Columns) -> None:
-        take_places(
+        """Next to the most similar node that the membership service knows of."""
+        choose_ids(
             self.network.seed,
             nodes,
-            self._control,
+            self._control_ids,
             self.network.profiles,
             self._samples,
             self._known,
@@ -102,46 +105,39 @@ class Magnet(OscarSystem):
         )
 
     def _sample_interests(self) -> None:
-        """One round of the membership service (§3.4) for every topic."""
+        """One round of the membership service (§3.4) for every topic; without online nodes nobody is known."""
         network, (nodes, ids) = self.network, self._control_ring()
         if len(nodes) == 0:
             self._known[:] = 0
             return
-        place = np.full(network.size, NOBODY, np.int32)
-        place[nodes] = np.arange(len(nodes))
-        homes, rows = membership.home_places(ids, network.topic_ids), network.topic_nodes
+        position = np.full(network.size, NOBODY, np.int32)
+        position[nodes] = np.arange(len(nodes))
+        ring = membership.ControlRing(ids, position, membership.home_positions(ids, network.topic_ids))
+        subscribers = network.topic_nodes.starts, network.topic_nodes.columns
+        samples, known = self._samples, self._known
         network.in_chunks(
-            lambda a, b: membership.sample_topics(
-                network.seed,
-                network.now,
-                (a, b),
-                ids,
-                place,
-                homes,
-                (rows.starts, rows.columns),
-                self._samples,
-                self._known,
-            ),
+            lambda a, b: membership.sample_topics(network.seed, network.now, (a, b), ring, subscribers, samples, known),
             len(network.topic_ids),
         )
 
     def forget(self, nodes: Columns) -> None:
-        """Newcomers are told what the last round of sampling found, in the round before."""
+        """Who left is taken out of the circle, newcomers join it. The membership service samples first, so that
+        newcomers are told of those who are there now."""
         if self._begun and self.network.alive[nodes].any():
             self._sample_interests()
         super().forget(nodes)
 
     def interests_changed(self, nodes: Columns) -> None:
-        """Whoever has other interests now leaves its place and joins again (§3.2)."""
+        """Whoever has other interests now leaves the circle and joins it again (§3.2)."""
         super().interests_changed(nodes)
         if not self._begun:
             return
-        moving = nodes[self.network.alive[nodes]]
-        for node in moving.tolist():
+        rejoining = nodes[self.network.alive[nodes]]
+        for node in rejoining.tolist():
             before = int(self._circle.before[node])
             ring.remove(node, self._circle)
             if before != node:
                 join_neighbours(before, self.network.now, self._circle, self.network.views)
         self._sample_interests()
-        self.acquire(moving)
-        self._link(moving)
+        self.acquire(rejoining)
+        self._link(rejoining)

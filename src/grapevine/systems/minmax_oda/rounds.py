@@ -1,4 +1,4 @@
-"""MinMaxOda on a network: its rule, handed to the centre that designs."""
+"""MinMaxODA over arrays: its rule, handed to the centre that designs (`contracts/designs`)."""
 
 from __future__ import annotations
 

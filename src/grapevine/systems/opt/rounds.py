@@ -1,4 +1,4 @@
-"""OPT over arrays, round by round."""
+"""OPT over arrays, round by round: links by greedy coverage, connections bounded at both ends."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from grapevine.blocks import exchange
 from grapevine.blocks.candidates import new_candidates, start_over, store
 from grapevine.blocks.coverage import choose_greedily
-from grapevine.blocks.exchange import Contacts
-from grapevine.blocks.network import Network, Rows
+from grapevine.blocks.exchange import Exchange
+from grapevine.blocks.network import Network, NewRows
 from grapevine.blocks.profiles import Profiles
-from grapevine.blocks.views import FRIEND_TIES, NOBODY, Views
+from grapevine.blocks.views import FRIEND_TIES, NOBODY
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import stream
 from grapevine.model.config import parameter
@@ -37,29 +37,20 @@ class OptConfig(GossipConfig):
 
 
 @njit
-def exchange_round(
-    seed: int,
-    now: int,
-    nodes: tuple[int, int],
-    gossip: tuple[int, int],
-    profiles: Profiles,
-    views: Views,
-    contacts: Contacts,
-    out: Rows,
-) -> None:
-    """One exchange of the nodes first … last-1: gather, cover, store."""
+def exchange_round(this: Exchange, nodes: tuple[int, int], k: int, profiles: Profiles, out: NewRows) -> None:
+    """One exchange of the nodes first … last-1: gather, cover every topic k times as far as the table goes, store."""
     first, last = nodes
-    max_age, k = gossip
     links, heard, _ = out
-    pool = new_candidates(exchange.most_candidates(first, last, views, contacts))
+    views = this.views
+    pool = new_candidates(exchange.most_candidates(nodes, this))
     scratch = np.zeros(len(profiles.weights), np.int64), np.empty(len(pool.nodes), np.int64)
     for p in range(first, last):
         a, b = views.starts[p], views.starts[p + 1]
         picks = np.full(b - a, NOBODY, np.int32)
         if views.alive[p]:
-            start_over(pool, exchange.bound(p, views, contacts))
-            exchange.gather(p, now, now - max_age, views, contacts, pool)
-            choose_greedily(p, k, stream(seed, FRIEND_TIES, p), pool, profiles, scratch, picks)
+            start_over(pool, exchange.bound(p, this))
+            exchange.gather(p, this, pool)
+            choose_greedily(p, k, stream(this.seed, FRIEND_TIES, p), pool, profiles, scratch, picks)
         store(picks, pool, links[a:b], heard[a:b])
 
 
@@ -82,13 +73,12 @@ class Opt(GossipSystem):
         return ["coverage"] * size
 
     def exchange(self) -> None:
-        network, views = self.network, self.network.views
-        gossip = self.config.max_age, self.config.coverage
+        profiles, k = self.network.profiles, self.config.coverage
 
-        def select(nodes: tuple[int, int], contacts: Contacts, out: Rows) -> None:
-            exchange_round(network.seed, network.now, nodes, gossip, network.profiles, views, contacts, out)
+        def select(nodes: tuple[int, int], this: Exchange, out: NewRows) -> None:
+            exchange_round(this, nodes, k, profiles, out)
 
-        network.exchange(select, ring_slots=self.ring_slots)
+        self.network.exchange(select, ring_slots=self.ring_slots, max_age=self.config.max_age)
 
     def delivery(self) -> Delivery:
         return self.flooding()

@@ -1,4 +1,4 @@
-"""A ring per topic over arrays, round by round."""
+"""A ring per topic over arrays: links are worked out anew in every round, from who is online."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from grapevine.systems.contracts.rounds import Delivery, FloodingConfig, RoundSy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RingPerTopicConfig(FloodingConfig):
-    """RingPT."""
+    """Parameters of RingPT: how events travel, and none of its own."""
 
 
 @njit
 def close_rings(now: int, ids: NDArray[np.uint64], topic_starts: Starts, topic_nodes: Columns, views: Views) -> None:
-    """Everyone's successor on each of its topics' rings, each neighbour once."""
+    """Give everyone its successor on each of its topics' rings, each neighbour once, in the order of topics.
+
+    The tables in `views` are rewritten; a node has room for one link per topic. A topic with one online subscriber has
+    no ring.
+    """
     views.links[:] = NOBODY
     used = np.zeros(len(ids), np.int64)
     for topic in range(len(topic_starts) - 1):

@@ -1,4 +1,4 @@
-"""RVR over arrays, round by round."""
+"""RVR over arrays, round by round: all links serve the ring; every subscriber is a gateway that looks its topic up."""
 
 from __future__ import annotations
 
@@ -9,42 +9,35 @@ from numpy.typing import NDArray
 
 from grapevine.blocks import exchange, small_world
 from grapevine.blocks.candidates import new_candidates, start_over, store
-from grapevine.blocks.exchange import Contacts
-from grapevine.blocks.network import Rows
-from grapevine.blocks.views import NOBODY, Views
+from grapevine.blocks.exchange import Exchange
+from grapevine.blocks.network import NewRows
+from grapevine.blocks.small_world import Ids
+from grapevine.blocks.views import NOBODY
 from grapevine.kernels.jit import njit
 from grapevine.systems.contracts.rounds import Delivery, GossipSystem, RingConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RvrConfig(RingConfig):
-    """RVR: rendezvous routing over a bounded small-world table."""
+    """RVR: rendezvous routing over a bounded small-world table. It has no parameters of its own."""
 
 
 @njit
-def exchange_round(
-    seed: int,
-    now: int,
-    nodes: tuple[int, int],
-    max_age: int,
-    ids: NDArray[np.uint64],
-    views: Views,
-    contacts: Contacts,
-    out: Rows,
-) -> None:
+def exchange_round(this: Exchange, nodes: tuple[int, int], ids: Ids, out: NewRows) -> None:
     """One exchange of the nodes first … last-1: gather, fill ring and long slots, store."""
     first, last = nodes
     links, heard, backups = out
-    pool = new_candidates(exchange.most_candidates(first, last, views, contacts))
+    views = this.views
+    pool = new_candidates(exchange.most_candidates(nodes, this))
     for p in range(first, last):
         a, b = views.starts[p], views.starts[p + 1]
         picks = np.full(b - a, NOBODY, np.int32)
         backups[p] = NOBODY
         if views.alive[p]:
-            start_over(pool, exchange.bound(p, views, contacts))
-            exchange.gather(p, now, now - max_age, views, contacts, pool)
-            small_world.fill_ring(p, now, ids, views, contacts, pool, picks, backups[p])
-            small_world.choose_long(seed, p, ids, pool, (small_world.RING_SLOTS, len(picks)), picks)
+            start_over(pool, exchange.bound(p, this))
+            exchange.gather(p, this, pool)
+            small_world.fill_ring(p, this, ids, pool, picks, backups[p])
+            small_world.choose_long(this.seed, p, ids, pool, (small_world.RING_SLOTS, len(picks)), picks)
         store(picks, pool, links[a:b], heard[a:b])
 
 
@@ -62,12 +55,13 @@ class Rvr(GossipSystem):
         return ["successor", "predecessor"] + ["long"] * (size - small_world.RING_SLOTS)
 
     def exchange(self) -> None:
-        network, views = self.network, self.network.views
+        ids = self.network.ids
 
-        def select(nodes: tuple[int, int], contacts: Contacts, out: Rows) -> None:
-            exchange_round(network.seed, network.now, nodes, self.config.max_age, network.ids, views, contacts, out)
+        def select(nodes: tuple[int, int], this: Exchange, out: NewRows) -> None:
+            exchange_round(this, nodes, ids, out)
 
-        network.exchange(select, ring_slots=self.ring_slots)
+        self.network.exchange(select, ring_slots=self.ring_slots, max_age=self.config.max_age)
 
     def delivery(self) -> Delivery:
+        """Lookup trees alone: no links between subscribers carry events, except where they are on a lookup's path."""
         return Delivery(floods=False, gateways=np.ones(len(self.network.topic_nodes.columns), np.bool_))

@@ -1,4 +1,4 @@
-"""similarity(x, y) over arrays, round by round."""
+"""similarity(x, y) over arrays: two tasks that want a number of neighbours, one of similar and one of random nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grapevine.systems.contracts.connections import ConnectionConfig, Connection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityConfig(ConnectionConfig):
-    """similarity(x, y)."""
+    """Parameters of similarity(x, y); similarity(0, y) is random(y)."""
 
     similar: int = parameter(
         10, "neighbours chosen for their common topics (x)", source="SpiderCast §3.9.1: 7 … 20", low=0, high=1_000
@@ -40,5 +40,5 @@ class Similarity(ConnectionSystem):
         return self.config.similar if rule == SIMILAR else self.config.random
 
     def limit(self, rule: int, k: Columns) -> Columns:
-        """L^max is the wanted number itself."""
+        """The most neighbours are as many as are wanted, whatever a node subscribes to."""
         return np.asarray(k, np.int32).copy()

@@ -10,7 +10,7 @@ from grapevine.systems.contracts.connections import ConnectionConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpiderCastConfig(ConnectionConfig):
-    """SpiderCast: (K_g, K_r)-coverage."""
+    """SpiderCast: every topic covered K_g times by greedily and K_r times by randomly chosen neighbours."""
 
     greedy_coverage: int = parameter(
         3, "neighbours wanted for each topic by the greedy task (K_g)", source="SpiderCast §3.3: 3", low=0, high=100

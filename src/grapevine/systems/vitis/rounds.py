@@ -1,16 +1,24 @@
-"""Vitis over arrays: one exchange of views a round (Algorithms 2 and 3), and the election of gateways."""
+"""Vitis over arrays: one exchange of views a round (Algorithms 2 and 3), and the election of gateways (Algorithm 5).
+
+Members of a topic are known by their position in its subscriber list (`Network.topic_nodes`); proposals are kept flat,
+one entry per (topic, subscriber) in that order. Without churn elections run once, before events are published, to the
+fixpoint (`settle`); under churn one round of them follows every round of exchanges (`gossip`).
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import exchange, small_world
 from grapevine.blocks.candidates import new_candidates, start_over, store
-from grapevine.blocks.exchange import Contacts
-from grapevine.blocks.network import Network, Rows
+from grapevine.blocks.exchange import Exchange
+from grapevine.blocks.network import Network, NewRows
 from grapevine.blocks.profiles import Profiles
-from grapevine.blocks.views import GATEWAY_TIES, NOBODY, Views
+from grapevine.blocks.small_world import Ids
+from grapevine.blocks.views import GATEWAY_TIES, NOBODY
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.ring import ring_distance
@@ -23,22 +31,30 @@ from grapevine.systems.vitis.rules import Proposals, choose_gateway, select_neig
 MOST_ELECTION_ROUNDS = 200  # far above what is seen (28 at d = 5): an election that does not settle is cut off
 
 
+class Electorate(NamedTuple):
+    """What elections read: ring ids, the subscribers of every topic, links both ways, and who is online."""
+
+    node_ids: Ids
+    topic_ids: Ids
+    topic_starts: Starts
+    topic_nodes: Columns
+    link_starts: Starts
+    links: Columns
+    alive: NDArray[np.bool_]
+
+
 @njit
 def exchange_round(
-    seed: int,
-    now: int,
-    nodes: tuple[int, int],
-    max_age: int,
-    sizes: tuple[int, int],
-    profiles: Profiles,
-    views: Views,
-    contacts: Contacts,
-    out: Rows,
+    this: Exchange, nodes: tuple[int, int], sizes: tuple[int, int], profiles: Profiles, out: NewRows
 ) -> None:
-    """Algorithms 2 and 3 for the nodes first … last-1: gather, select, store."""
+    """Algorithms 2 and 3 for the nodes first … last-1: gather, select, store.
+
+    `sizes` are all slots of a table, and those of them that hold ring and long links.
+    """
     first, last = nodes
     links, heard, backups = out
-    pool = new_candidates(exchange.most_candidates(first, last, views, contacts))
+    views = this.views
+    pool = new_candidates(exchange.most_candidates(nodes, this))
     picks = np.empty(sizes[0], np.int32)
     scratch = np.zeros_like(profiles.weights), np.empty(len(pool.nodes), np.int64)
     for p in range(first, last):
@@ -47,29 +63,23 @@ def exchange_round(
             links[a:b] = NOBODY
             backups[p] = NOBODY
             continue
-        start_over(pool, exchange.bound(p, views, contacts))
-        exchange.gather(p, now, now - max_age, views, contacts, pool)
-        small_world.fill_ring(p, now, profiles.ids, views, contacts, pool, picks, backups[p])
-        select_neighbors(seed, p, pool, profiles, sizes[1], scratch, picks)
+        start_over(pool, exchange.bound(p, this))
+        exchange.gather(p, this, pool)
+        small_world.fill_ring(p, this, profiles.ids, pool, picks, backups[p])
+        select_neighbors(this.seed, p, pool, profiles, sizes[1], scratch, picks)
         store(picks, pool, links[a:b], heard[a:b])
 
 
 @njit
-def elect(
-    seed: int,
-    topics: tuple[int, int],
-    d: int,
-    most_rounds: int,
-    ids: tuple[NDArray[np.uint64], NDArray[np.uint64]],
-    subscribers: tuple[Starts, Columns],
-    links: tuple[Starts, Columns],
-    alive: NDArray[np.bool_],
-    proposals: Proposals,
-) -> int:
-    """Algorithm 5 for the topics first … last-1, round by round until nothing changes; returns the rounds needed."""
+def elect(seed: int, topics: tuple[int, int], d: int, most_rounds: int, among: Electorate, proposals: Proposals) -> int:
+    """Algorithm 5 for the topics first … last-1, round by round until nothing changes or `most_rounds` are done;
+    returns the most rounds that a topic needed.
+
+    Goes on from `proposals`, which it changes; members that were not there before begin by proposing themselves.
+    """
     first, last = topics
-    node_ids, topic_ids = ids
-    starts, nodes = subscribers
+    node_ids, topic_ids, alive = among.node_ids, among.topic_ids, among.alive
+    starts, nodes, links = among.topic_starts, among.topic_nodes, (among.link_starts, among.links)
     graph, most = new_scratch(len(alive)), 0
     for topic in range(first, last):
         a, b = starts[topic], starts[topic + 1]
@@ -92,16 +102,17 @@ def elect(
 def _elect_one(
     seed: int, topic: int, d: int, most_rounds: int, distance: NDArray[np.uint64], mine: Proposals, graph: Scratch
 ) -> int:
+    """The election of one topic: everybody proposes from what its neighbours proposed in the round before."""
     size = len(distance)
     seen = np.full(size, NOBODY, np.int32)
     for rounds in range(most_rounds):
-        told = Proposals(mine.gateway.copy(), mine.parent.copy(), mine.hops.copy())
+        before = Proposals(mine.gateway.copy(), mine.parent.copy(), mine.hops.copy())
         changed = False
         for i in range(size):
-            if told.gateway[i] != NOBODY:
+            if before.gateway[i] != NOBODY:
                 ties = absorb(stream(seed, topic, i), GATEWAY_TIES)
-                gateway, parent, hops = choose_gateway(i, d, distance, told, graph, seen, ties)
-                if gateway != told.gateway[i] or parent != told.parent[i] or hops != told.hops[i]:
+                gateway, parent, hops = choose_gateway(i, d, distance, before, graph, seen, ties)
+                if gateway != before.gateway[i] or parent != before.parent[i] or hops != before.hops[i]:
                     changed = True
                     mine.gateway[i], mine.parent[i], mine.hops[i] = gateway, parent, hops
         if not changed:
@@ -110,7 +121,7 @@ def _elect_one(
 
 
 class Vitis(GossipSystem):
-    """Vitis on a network."""
+    """Vitis on a network. `proposals` is what every member proposes as its topic's gateway, by (topic, subscriber)."""
 
     config_type = VitisConfig
     config: VitisConfig
@@ -129,14 +140,12 @@ class Vitis(GossipSystem):
         return ["successor", "predecessor"] + ["long"] * long_links + ["friend"] * friends
 
     def exchange(self) -> None:
-        network, config = self.network, self.config
-        views, sizes = network.views, (config.table_size, config.ring_and_long_links)
+        profiles, sizes = self.network.profiles, (self.config.table_size, self.config.ring_and_long_links)
 
-        def select(nodes: tuple[int, int], contacts: Contacts, out: Rows) -> None:
-            age, profiles = config.max_age, network.profiles
-            exchange_round(network.seed, network.now, nodes, age, sizes, profiles, views, contacts, out)
+        def select(nodes: tuple[int, int], this: Exchange, out: NewRows) -> None:
+            exchange_round(this, nodes, sizes, profiles, out)
 
-        network.exchange(select, ring_slots=self.ring_slots)
+        self.network.exchange(select, ring_slots=self.ring_slots, max_age=self.config.max_age)
 
     def gossip(self) -> None:
         self._elect((0, len(self.network.topic_ids)), most_rounds=1)
@@ -147,19 +156,22 @@ class Vitis(GossipSystem):
         return self._elect(topics, most_rounds=MOST_ELECTION_ROUNDS)
 
     def _elect(self, topics: tuple[int, int], *, most_rounds: int) -> int:
+        """Elections of the topics first … last-1; returns the most rounds that one of them took."""
         network, links, offset = self.network, self.network.neighbours(), topics[0]
-        ids = network.ids, network.topic_ids
-        subscribers = network.topic_nodes.starts, network.topic_nodes.columns
-        both_ways, reach = (links.starts, links.columns), self.config.gateway_reach
-        rounds = [0]
+        among = Electorate(
+            network.ids,
+            network.topic_ids,
+            network.topic_nodes.starts,
+            network.topic_nodes.columns,
+            links.starts,
+            links.columns,
+            network.alive,
+        )
+        reach, rounds = self.config.gateway_reach, [0]
 
         def work(first: int, last: int) -> None:
             some = offset + first, offset + last
-            rounds.append(
-                elect(
-                    network.seed, some, reach, most_rounds, ids, subscribers, both_ways, network.alive, self.proposals
-                )
-            )
+            rounds.append(elect(network.seed, some, reach, most_rounds, among, self.proposals))
 
         network.in_chunks(work, topics[1] - topics[0])
         return max(rounds)

@@ -22,14 +22,11 @@ from grapevine.kernels.topk import largest
 
 
 class Proposals(NamedTuple):
-    """Who each member proposes as gateway, by (topic, subscriber): positions in the topic's subscriber list.
+    """Whom each member proposes as gateway, by (topic, subscriber): positions in the topic's subscriber list."""
 
-    NOBODY: the member was not there in the last round and starts by proposing itself.
-    """
-
-    gateway: NDArray[np.int32]
-    parent: NDArray[np.int32]
-    hops: NDArray[np.int32]
+    gateway: NDArray[np.int32]  # NOBODY: the member was not there in the last round and starts by proposing itself
+    parent: NDArray[np.int32]  # the neighbour that it has the proposal from; itself, when it proposes itself
+    hops: NDArray[np.int32]  # to the gateway, along parents
 
 
 @njit
@@ -44,7 +41,9 @@ def select_neighbors(
 ) -> None:
     """Algorithm 4 after the ring links: long links, and for the rest the most similar (ties by hash).
 
-    Picks are positions in the pool, NOBODY where there are too few candidates.
+    `picks` has an entry per slot of p's table; the ring links are there already, the next up to `structured` become
+    long links, the others friends. Picks are positions in the pool, NOBODY where there are too few candidates; a
+    candidate is picked once. `scratch` is a weight per topic (all zero before and after) and a key per candidate.
     """
     small_world.choose_long(seed, p, profiles.ids, pool, (small_world.RING_SLOTS, structured), picks)
     dense, keys = scratch
@@ -65,23 +64,24 @@ def select_neighbors(
 
 @njit
 def choose_gateway(
-    i: int, d: int, distance: NDArray[np.uint64], told: Proposals, graph: Scratch, seen: Columns, ties: np.uint64
+    i: int, d: int, distance: NDArray[np.uint64], before: Proposals, graph: Scratch, seen: Columns, ties: np.uint64
 ) -> tuple[int, int, int]:
     """Algorithm 5 for one member and topic: (gateway, parent, hops), from what its neighbours proposed last round.
 
-    The nearest gateway to the topic's id wins, then the fewest hops, then the hash of the neighbour. A proposal counts
-    when the neighbour made it itself, or heard it from somebody who is not a neighbour of i (line 7); what came from i
-    does not count.
+    The nearest gateway to the topic's id wins (`distance` has that of every member), then the fewest hops, then the
+    smaller hash of the neighbour; hops stay below d. A proposal counts when the neighbour made it itself, or heard it
+    from somebody who is not a neighbour of i (line 7); what came from i does not count. `seen` is scratch with an entry
+    per member, none of which is i at first.
     """
     gateway, parent, hops, tie = i, i, 0, np.uint64(0)
     for at in range(graph.starts[i], graph.starts[i + 1]):
         seen[graph.edges[at]] = i
     for at in range(graph.starts[i], graph.starts[i + 1]):
         j = graph.edges[at]
-        source = told.parent[j]
-        if source == i or told.hops[j] + 1 >= d or (source != j and seen[source] == i):
+        source = before.parent[j]
+        if source == i or before.hops[j] + 1 >= d or (source != j and seen[source] == i):
             continue
-        new, away = told.gateway[j], told.hops[j] + 1
+        new, away = before.gateway[j], before.hops[j] + 1
         better = distance[new] < distance[gateway]
         if new == gateway and parent != i:
             better = away < hops or (away == hops and absorb(ties, j) < tie)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grapevine.kernels.csr import Columns
-from grapevine.kernels.overlap import common, common_places
+from grapevine.kernels.overlap import common, common_positions
 from grapevine.systems.contracts.peer import Address
 from grapevine.systems.vitis.peer.interests import checksum, find
 from grapevine.systems.vitis.peer.messages import TOPICS_A_PART, Profile, Topics, unpack
@@ -100,7 +100,7 @@ class KnownProfiles:
         """The indices in this node's topics of those that both have; the same object until either's topics change."""
         if node not in self._shared_at:
             known = self._known.get(node)
-            self._shared_at[node] = common_places(self._own, known.topics if known else np.empty(0, np.uint64))
+            self._shared_at[node] = common_positions(self._own, known.topics if known else np.empty(0, np.uint64))
         return self._shared_at[node]
 
     def meet(self, neighbours: Iterable[Address]) -> None:
