@@ -29,7 +29,10 @@ class Answer(NamedTuple):
 
 
 def run(*arguments: str, cwd: Path | None = None) -> Answer:
-    """The command with these arguments, in this process: all of it but `main`, which sets signal handlers."""
+    """The command with these arguments, in this process: all of it but `main`, which sets signal handlers.
+
+    A command that uses Spark needs whole paths: a session that runs already keeps the working folder it began in.
+    """
     code, said, complained = 0, io.StringIO(), io.StringIO()
     with (
         patch.dict(os.environ, WIDE_AND_PLAIN),
