@@ -19,18 +19,10 @@ from grapevine.blocks.views import NOBODY
 from grapevine.sim.churn import Change, Schedule
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import make_config
-from grapevine.systems.omen.backups import (
-    GREEDY,
-    PRIMAL_DUAL,
-    Backups,
-    Ring,
-    build_backups,
-    keepers,
-    new_backups,
-    reassign,
-    view_room,
-)
+from grapevine.systems.omen.backups import Backups, Ring, keepers, new_backups, reassign, view_room
+from grapevine.systems.omen.backups import Kept as KeptByAll
 from grapevine.systems.omen.rounds import Omen
+from grapevine.systems.omen.set_cover import GREEDY, PRIMAL_DUAL, Search, build_backups
 from tests import naive_backups
 from tests.naive_backups import Kept, NaiveGossip
 
@@ -57,7 +49,8 @@ def built(topics: Sequence[set[int]], wanted: int, rule: str, state: int, usable
     able = np.isin(np.arange(len(topics)), list(usable))
     nodes = np.array(order, np.int32)
     rows = profiles_of(topics)
-    made = build_backups(0, wanted, RULES[rule], np.uint64(state), nodes, able, rows, mark, out[:room])
+    search = Search(np.full(len(topics), wanted, np.int32), RULES[rule], able, rows)
+    made = build_backups(0, np.uint64(state), nodes, search, mark, out[:room])
     assert not mark.any()
     assert out[made.size :].tolist() == [-7] * (room + 1 - made.size)
     return Kept(out[: made.size].tolist(), int(made.coverage), bool(made.complete))
@@ -264,8 +257,9 @@ class Watch:
                 if keeper in alive:
                     assert kept_at(backups, rank, subject) == self.plain.kept[keeper, subject]
         sizes, views = self.system.local.sizes(), self.engine.network.views
+        rules_kept = KeptByAll(self.system.local.ring, backups, views)
         for v in alive:
-            assert sizes[v] == len(self.plain.view(v)) <= view_room(v, self.system.local.ring, backups, views)
+            assert sizes[v] == len(self.plain.view(v)) <= view_room(v, rules_kept)
 
 
 def int32(numbers: Sequence[int]) -> np.ndarray:

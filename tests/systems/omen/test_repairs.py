@@ -16,7 +16,7 @@ from grapevine.sim.round_run import RunConfig
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import make_config
 from grapevine.synthetic import generate
-from grapevine.systems.omen.backups import build_backups
+from grapevine.systems.omen.set_cover import build_backups
 from tests import naive_backups
 from tests.naive import draw
 from tests.naive_designs import Edge
@@ -132,13 +132,15 @@ def test_a_run_with_churn_writes_its_tables() -> None:
     assert sent["notify"] == (resilience - 1) * len(repairs)
     assert carried["connect"] == 2 * sum(row["added"] for row in repairs)
     assert sent["gossip"] > 0 and carried["gossip"] > sent["gossip"]
-    load = {name: done.nodes[name].to_numpy() for name in ("online", "view", "backups", "backup_of", "degree")}
+    load = {name: done.tables["backups"][name].to_numpy() for name in ("online", "view", "backups", "backup_of")}
     assert set(np.flatnonzero(load["online"]).tolist()) == there
     assert load["backups"].sum() == load["backup_of"].sum() > 0
     for name in ("view", "backups", "backup_of"):
         assert (load[name][~load["online"]] == 0).all()
     assert (load["view"][load["online"]] > 0).all()
-    assert load["degree"].sum() == 2 * len({frozenset((a, b)) for a, b in links(done.links.to_pylist())})
+    assert done.nodes["degree"].to_numpy().sum() == 2 * len(
+        {frozenset((a, b)) for a, b in links(done.links.to_pylist())}
+    )
     assert done.summary["connected_topics"] == 1.0
     assert done.summary["lost_events"] == 0.0 and (done.summary["repair_ms"] or 0) > 0
 
@@ -150,7 +152,7 @@ def links(rows: list[dict[str, Any]]) -> list[Edge]:
 def test_with_full_knowledge_backups_are_counted_too() -> None:
     workload = generate("omen", nodes=60, topics=20, min_subscriptions=2, max_subscriptions=6, seed=3)
     done = simulate("omen", workload, rounds=10, threads=1, view="global", coverage=2)
-    load = {name: done.nodes[name].to_numpy() for name in ("view", "backups", "backup_of")}
+    load = {name: done.tables["backups"][name].to_numpy() for name in ("view", "backups", "backup_of")}
     assert set(load["view"]) == {60}
     assert load["backups"].sum() == load["backup_of"].sum() > 60
     assert done.tables["repairs"].num_rows == 0
@@ -163,7 +165,7 @@ def test_full_knowledge_draws_its_backups_with_numbers_of_their_own() -> None:
     world.run(5)
     with mock.patch("grapevine.systems.omen.mending.build_backups", wraps=build_backups) as build:
         world.system.mender.global_backups(3)
-    state = int(build.call_args.args[3])
+    state = int(build.call_args.args[1])
     assert state not in {draw(1, 5, 3), *(draw(1, 5, 3, salt) for salt in range(12))}
 
 

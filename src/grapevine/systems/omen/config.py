@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from grapevine.blocks.overlay_design import SIGHTS
 from grapevine.model.config import parameter
 from grapevine.systems.contracts.rounds import FloodingConfig, GossipConfig
-from grapevine.systems.omen.backups import RULES
+from grapevine.systems.omen.set_cover import RULES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,8 @@ from grapevine.blocks.network import Network
 from grapevine.blocks.views import NOBODY, group_contacts
 from grapevine.kernels.csr import Columns
 from grapevine.systems.omen import backups as rules
-from grapevine.systems.omen.backups import Ring, new_backups, reassign
+from grapevine.systems.omen.backups import Kept, Ring, new_backups, reassign
+from grapevine.systems.omen.set_cover import Search
 
 
 class LocalViews:
@@ -53,33 +54,16 @@ class LocalViews:
         """These have come back with nothing of what they kept."""
         self.backups.keeper[np.isin(self.backups.keeper, list(nodes))] = NOBODY
 
-    def exchange(self, wanted: Columns, usable: NDArray[np.bool_], rule: int) -> tuple[int, int]:
+    def exchange(self, search: Search) -> tuple[int, int]:
         """One round of T-Man (Algorithms 3 and 4); returns the messages sent and the descriptors in them."""
-        network, ring, backups = self.network, self.ring, self.backups
-        views, partner = network.views, np.full(network.size, NOBODY, np.int32)
-        network.in_chunks(
-            lambda a, b: rules.choose_partners(network.seed, network.now, a, b, ring, backups, views, partner)
-        )
+        network, backups = self.network, self.backups
+        kept, partner = Kept(self.ring, backups, network.views), np.full(network.size, NOBODY, np.int32)
+        network.in_chunks(lambda a, b: rules.choose_partners(network.seed, network.now, (a, b), kept, partner))
         contacts = partner, *group_contacts(partner)
         out, sizes = self._spare, np.zeros(network.size, np.int64)
         out.keeper[:] = backups.keeper
         network.in_chunks(
-            lambda a, b: rules.exchange_round(
-                network.seed,
-                network.now,
-                (a, b),
-                wanted,
-                rule,
-                usable,
-                ring,
-                backups,
-                views,
-                network.profiles,
-                contacts,
-                len(network.topic_ids),
-                out,
-                sizes,
-            )
+            lambda a, b: rules.exchange_round(network.seed, network.now, (a, b), search, kept, contacts, (out, sizes))
         )
         self.backups, self._spare = out, backups
         callers = np.flatnonzero(partner != NOBODY)
@@ -114,5 +98,5 @@ class LocalViews:
     def sizes(self) -> NDArray[np.int64]:
         """How many different nodes are in the view of each."""
         out = np.zeros(self.network.size, np.int64)
-        rules.view_sizes(0, self.network.size, self.ring, self.backups, self.network.views, out)
+        rules.view_sizes(0, self.network.size, Kept(self.ring, self.backups, self.network.views), out)
         return out

@@ -26,11 +26,11 @@ from grapevine.blocks.overlay_design import SIGHTS, Edges, mend
 from grapevine.blocks.views import BACKUP_TOPICS, REPAIR_TIES
 from grapevine.kernels.csr import Columns
 from grapevine.kernels.rng import draw
-from grapevine.systems.omen.backups import RULES, build_backups
 from grapevine.systems.omen.churn import CHANGE, LEAVE, MEET, Churn, ChurnEvent
 from grapevine.systems.omen.config import OmenConfig
 from grapevine.systems.omen.link_table import LinkTable
 from grapevine.systems.omen.local_views import LocalViews
+from grapevine.systems.omen.set_cover import RULES, Search, build_backups
 from grapevine.systems.omen.upkeep import Upkeep
 
 
@@ -50,7 +50,7 @@ class Mender:
     # Whom it can use
 
     @property
-    def search(self) -> int:
+    def company(self) -> int:
         """Lonely newcomers look for so many: of L, one at least is no newcomer itself, and stays."""
         return max(self._config.coverage, self._config.resilience)
 
@@ -58,8 +58,13 @@ class Mender:
         """By node, how often its topics shall be covered: λ; once at least for nodes that have yet to be linked."""
         wanted = np.full(self._network.size, self._config.coverage, np.int32)
         wanted[self._local.present & ~self.settled] = max(self._config.coverage, 1)
-        wanted[list(self.lonely)] = self.search
+        wanted[list(self.lonely)] = self.company
         return wanted
+
+    def search_now(self) -> Search:
+        """What backup sets are looked for in this round."""
+        network = self._network
+        return Search(self.wanted(), RULES[self._config.backups], network.alive & self.settled, network.profiles)
 
     def is_ready(self, node: int, subject: int) -> bool:
         """Whether the node can mend what happened to the subject; OMen-G always can."""
@@ -78,19 +83,10 @@ class Mender:
         if len(topics) == 0:
             return np.empty(0, np.int32)
         others = np.unique(np.concatenate([network.topic_nodes.row(topic) for topic in topics]))
-        wanted = int(self.wanted()[subject])
-        out = np.empty(max(wanted, 1) * len(topics), np.int32)
-        made = build_backups(
-            subject,
-            wanted,
-            RULES[self._config.backups],
-            np.uint64(draw(network.seed, network.now, subject, BACKUP_TOPICS)),
-            others,
-            network.alive & self.settled,
-            network.profiles,
-            np.zeros(len(network.topic_ids), np.int32),
-            out,
-        )
+        search = self.search_now()
+        out = np.empty(max(int(search.wanted[subject]), 1) * len(topics), np.int32)
+        state = np.uint64(draw(network.seed, network.now, subject, BACKUP_TOPICS))
+        made = build_backups(subject, state, others, search, np.zeros(len(network.topic_ids), np.int32), out)
         return out[: made.size]
 
     def topics_of(self, node: int) -> NDArray[Any]:
@@ -192,7 +188,7 @@ class Mender:
             for topic in event.topics.tolist():
                 if topic in alone:
                     alone[topic] |= {u for u, theirs in others.items() if topic in theirs}
-            self.lonely[node] = {t: met for t, met in alone.items() if len(met) < self.search}
+            self.lonely[node] = {t: met for t, met in alone.items() if len(met) < self.company}
         else:
             self.settled[node] = True
             sure = [theirs - self.lonely.get(u, {}).keys() for u, theirs in others.items()]

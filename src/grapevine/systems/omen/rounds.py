@@ -12,7 +12,6 @@ from grapevine.blocks.overlay_design import LOW_ODA
 from grapevine.kernels.csr import Columns
 from grapevine.systems.contracts.designs import NO_EDGES, REPAIR_MS, design_overlay
 from grapevine.systems.contracts.rounds import Delivery, RoundSystem, Sent
-from grapevine.systems.omen.backups import RULES
 from grapevine.systems.omen.churn import CHANGE, JOIN, LEAVE, Churn, ChurnEvent
 from grapevine.systems.omen.config import OmenConfig
 from grapevine.systems.omen.desks import Desks
@@ -67,13 +66,11 @@ class Omen(RoundSystem):
 
     def _exchange_views(self) -> None:
         """One round of the local view layer (§4.3)."""
-        usable = self.network.alive & self.mender.settled
-        sent = self.local.exchange(self.mender.wanted(), usable, RULES[self.config.backups])
-        self.upkeep.count("gossip", *sent)
+        self.upkeep.count("gossip", *self.local.exchange(self.mender.search_now()))
 
     def _make_room_for_backups(self) -> None:
         self._interests = self.network.profiles.starts, self.network.profiles.topics
-        self.local.make_room(self.mender.search if self.config.view == "partial" else 0)
+        self.local.make_room(self.mender.company if self.config.view == "partial" else 0)
 
     def _ring_changed(self) -> None:
         self.local.ring_changed(self.churn.on_the_ring())
