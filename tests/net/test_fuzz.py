@@ -129,10 +129,13 @@ class Fuzzer:
         return bytes(data)
 
     async def run(self, frames: int) -> Counter[str]:
-        """Feed so many frames, over as many connections as that takes."""
+        """Feed so many frames, over as many connections as that takes.
+
+        None lasts for longer than 200 frames: one that announces a megabyte would swallow all that follow.
+        """
         connection, counts = self.connection(), self.node.connections.counts
         for number in range(frames):
-            if connection.is_closing:
+            if connection.is_closing or number % 200 == 199:
                 connection.on_channel_closed()
                 connection = self.connection()
             connection.on_data(self.frame())

@@ -49,12 +49,22 @@ def check_values(config: type[Config], values: Mapping[str, Any], *, owner: str)
     each other is found when the config is made."""
     found, mistakes = {}, unknown_names(owner, values, field_types(config))
     for name in [name for name in values if name in field_types(config)]:
-        if said := value_mistake(config, name, values[name]):
+        value = _as_kept(field_types(config)[name], values[name])
+        if said := value_mistake(config, name, value):
             mistakes.append(f"{name}={values[name]!r}: {said}")
         else:
-            whole = type(values[name]) is int and field_types(config)[name] is float
-            found[name] = float(values[name]) if whole else values[name]  # 5 and 5.0 are one setting, with one run id
+            found[name] = value
     return Checked(found, mistakes)
+
+
+def _as_kept(kind: type, value: Any) -> Any:
+    """A whole number for a float is that float, so that 5 and 5.0 are one setting, with one run id."""
+    if kind is float and type(value) is int:
+        try:
+            return float(value)
+        except OverflowError:
+            return value  # and will be refused
+    return value
 
 
 def parse_texts(texts: Iterable[str], *configs: type[Config], owner: str, flag: str = "--set") -> Checked:
