@@ -67,15 +67,15 @@ def test_mistakes_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str], 
 
 
 def test_from_raw_trace_to_picture(stage: Stage, tmp_path: Path) -> None:
-    """The first step is a process of its own, with a Spark of its own as users have it; the second uses ours, whose
-    working folder is another, so that its path has to be a whole one."""
-    (tmp_path / "raw.csv").write_text("".join(f"u{i},u{i * 7 % 41}\n" for i in range(41)) + "broken\n")
-    ingested = run_process("workload", "ingest", "follows", "raw.csv", "-o", "w", "--json", cwd=tmp_path)
+    """On the suite's Spark, whose working folder is another, so that paths have to be whole ones."""
+    raw, out = tmp_path / "raw.csv", tmp_path / "w"
+    raw.write_text("".join(f"u{i},u{i * 7 % 41}\n" for i in range(41)) + "broken\n")
+    assert stage.spark.version
+    ingested = run("workload", "ingest", "follows", str(raw), "-o", str(out), "--json", cwd=tmp_path)
     assert ingested.returncode == 0, ingested.stderr
     assert json.loads(ingested.stdout)["tables"] == {"rejected": 1, "nodes": 40, "topics": 40, "subscriptions": 40}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["raw.csv", "w"], "no litter"
-    assert stage.spark.version
-    profiled = run("workload", "profile", str(tmp_path / "w"), cwd=tmp_path)
+    profiled = run("workload", "profile", str(out), cwd=tmp_path)
     assert profiled.returncode == 0, profiled.stderr
     assert "Subscriptions per subscriber" in profiled.stdout
     assert sorted(p.name for p in (tmp_path / "w-profile").glob("profile.*")) == ["profile.png", "profile.svg"]
