@@ -86,7 +86,7 @@ class SystemEntry:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A validated description."""
+    """An experiment whose file had no mistakes: what `plan` unrolls into runs, and what the page says of it."""
 
     name: str
     title: str

@@ -102,7 +102,7 @@ def with_line_numbers(selected: DataFrame, lines: DataFrame) -> DataFrame:
 
 
 def rejected_rows(parsed: DataFrame, lines: DataFrame) -> DataFrame:
-    """The `rejected` table."""
+    """Rows of the `rejected` table: every line that could not be read, with its number and the reason."""
     rejected = with_line_numbers(parsed.filter("kind = 'rejected'"), lines)
     content = F.when(F.is_valid_utf8("text"), F.substring("text", 1, 200)).otherwise(F.lit(""))
     return rejected.select(plain_path(F.col("file")).alias("file"), "line", "reason", content.alias("content"))

@@ -52,7 +52,7 @@ class Simulation:
 
     @property
     def links(self) -> pa.Table:
-        """The overlay."""
+        """The links of the overlay at the end of the run, with what each is for."""
         return self.tables[tables.LINKS.name]
 
     @property

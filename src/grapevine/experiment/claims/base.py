@@ -61,7 +61,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a judge says."""
+    """What a judge says of a claim: whether it is met, what was measured, and why."""
 
     measured: str
     verdict: str
@@ -95,7 +95,7 @@ CLAIMS: dict[str, Claim] = {}
 def claim(
     id: str, where: str, claimed: str, band: str, *experiments: str
 ) -> Callable[[Callable[[Evidence], Finding]], Callable[[Evidence], Finding]]:
-    """Register a judge."""
+    """Register a function as the judge of this claim; `grapevine reproduce ID` calls it with the evidence."""
     papers = {"V": "vitis", "S": "spidercast", "M": "magnet", "R": "rappel", "O": "omen"}
 
     def add(judge: Callable[[Evidence], Finding]) -> Callable[[Evidence], Finding]:
@@ -118,7 +118,7 @@ def judge_all(claims: Iterable[Claim], evidence: Evidence) -> list[Judgement]:
 
 
 def met_if(condition: bool, measured: str, remark: str = "") -> Finding:
-    """Met or not met."""
+    """A finding that the claim is met exactly if the condition holds."""
     return Finding(measured, MET if condition else NOT_MET, remark)
 
 

@@ -16,7 +16,7 @@ from grapevine.pipeline.relate.base import DAY_S, IngestRun, Meaning
 
 
 class Availability(Meaning):
-    """When nodes were there."""
+    """Rows that tell when nodes were there: they become the tables `nodes` and `churn`."""
 
     makes: ClassVar[tables.Table] = tables.CHURN
     name_field: ClassVar[int]  # the field that holds the node's name

@@ -7,7 +7,7 @@ from grapevine.systems.contracts.designs import DesignConfig, DesignedSystem
 
 
 class Gm(DesignedSystem):
-    """GM on a network."""
+    """GM on a network, designed by the centre."""
 
     config_type = DesignConfig
     rule = GM

@@ -22,7 +22,7 @@ class LowOdaConfig(DesignConfig):
 
 
 class LowOda(DesignedSystem):
-    """LowODA on a network."""
+    """LowODA on a network, designed by the centre with its ρ."""
 
     config_type = LowOdaConfig
     config: LowOdaConfig

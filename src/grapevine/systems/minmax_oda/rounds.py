@@ -7,7 +7,7 @@ from grapevine.systems.contracts.designs import DesignConfig, DesignedSystem
 
 
 class MinMaxOda(DesignedSystem):
-    """MinMaxODA on a network."""
+    """MinMaxODA on a network, designed by the centre."""
 
     config_type = DesignConfig
     rule = MINMAX_ODA

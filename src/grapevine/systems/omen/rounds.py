@@ -23,7 +23,7 @@ from grapevine.systems.omen.upkeep import Upkeep
 
 
 class Omen(RoundSystem):
-    """OMen on a network."""
+    """OMen on a network: what happened (`churn`), whose desk it is on (`desks`), and how it is mended (`mender`)."""
 
     config_type = OmenConfig
     config: OmenConfig

@@ -55,7 +55,7 @@ def exchange_round(this: Exchange, nodes: tuple[int, int], k: int, profiles: Pro
 
 
 class Opt(GossipSystem):
-    """OPT on a network."""
+    """OPT on a network: links by coverage, events over links between subscribers alone."""
 
     config_type = OptConfig
     config: OptConfig

@@ -43,7 +43,7 @@ def close_rings(now: int, ids: NDArray[np.uint64], topic_starts: Starts, topic_n
 
 
 class RingPerTopic(RoundSystem):
-    """RingPT on a network."""
+    """RingPT on a network: all online subscribers of a topic form one ring."""
 
     config_type = RingPerTopicConfig
     config: RingPerTopicConfig

@@ -42,7 +42,7 @@ def exchange_round(this: Exchange, nodes: tuple[int, int], ids: Ids, out: NewRow
 
 
 class Rvr(GossipSystem):
-    """RVR on a network."""
+    """RVR on a network: every subscriber looks its topics up, and events travel on the trees of these paths."""
 
     config_type = RvrConfig
     config: RvrConfig

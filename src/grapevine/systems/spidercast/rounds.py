@@ -15,7 +15,7 @@ MOST_RANDOM = 4  # §3.3.1: K_r is raised while it is 3 or less
 
 
 class SpiderCast(ConnectionSystem):
-    """SpiderCast on a network."""
+    """SpiderCast on a network: a greedy and a random task at every node."""
 
     config_type = SpiderCastConfig
     config: SpiderCastConfig
