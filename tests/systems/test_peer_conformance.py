@@ -164,8 +164,9 @@ def test_interests_may_change_while_it_runs(system: str, workload: Workload) -> 
 
 @EVERY
 def test_the_seed_decides(system: str, workload: Workload) -> None:
+    clock, parameters = clock_of(hours=0.12), FAST.get(system, {})
     one, again, other = (
-        simulate(system, workload, clock=clock_of(hours=0.12), seed=seed, **FAST.get(system, {})) for seed in (9, 9, 10)
+        simulate(system, workload, driver="peers", clock=clock, seed=seed, **parameters) for seed in (9, 9, 10)
     )
     for name, table in one.tables.items():
         assert table.equals(again.tables[name]), name
@@ -192,7 +193,7 @@ def test_odd_workloads_are_survived(
 ) -> None:
     who, what = zip(*pairs, strict=True)
     odd = Workload.from_pairs(who, what, node_count=nodes, topic_count=len(publishers), publishers=publishers)
-    done = simulate(system, odd, clock=clock_of(hours=0.12), **FAST.get(system, {}))
+    done = simulate(system, odd, driver="peers", clock=clock_of(hours=0.12), **FAST.get(system, {}))
     assert done.topics.num_rows == len(publishers)
     assert done.events.num_rows >= 2 * len(publishers)
     assert done.summary["hit_ratio"] in (None, 1.0)
@@ -204,9 +205,9 @@ def test_odd_workloads_are_survived(
 @EVERY
 def test_what_cannot_be_simulated_is_said_in_a_sentence(system: str, workload: Workload) -> None:
     with pytest.raises(UsageError, match=f"{system} has no parameter freinds; it has .*"):
-        simulate(system, workload, freinds=3)
+        simulate(system, workload, driver="peers", freinds=3)
     with pytest.raises(UsageError, match="nobody subscribes to anything"):
-        simulate(system, Workload.from_pairs([], [], node_count=50, topic_count=3))
+        simulate(system, Workload.from_pairs([], [], node_count=50, topic_count=3), driver="peers")
 
 
 class Unheard(Message, frozen=True):
