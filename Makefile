@@ -40,7 +40,7 @@ format: $(READY)
 	$(BIN)/ruff format --check .
 
 types: $(READY)
-	$(BIN)/mypy
+	$(BIN)/pyrefly check --output-format min-text
 
 contracts: $(READY)
 	$(BIN)/lint-imports --no-logo
@@ -72,5 +72,5 @@ lock: $(READY) ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --upgrade --extra dev --no-annotate --no-header --no-emit-index-url -o requirements.txt pyproject.toml
 
 clean: ## remove what make made
-	rm -rf $(VENV) demo-out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build
+	rm -rf $(VENV) demo-out .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -81,7 +81,7 @@ def digests_of(case: Case) -> dict[str, str]:
     schedule = change(
         workload.node_count, share=0.3 if change is flash_crowd else 0.1, round=300 if late else 15, seed=4
     )
-    how = {"clock": CLOCK} if late else {"run": ROUNDS, "threads": 2}
+    how: dict[str, Any] = {"clock": CLOCK} if late else {"run": ROUNDS, "threads": 2}
     done = simulate(
         case.system, workload, driver=case.driver, seed=5, schedule=schedule, **how, **SMALLER.get(case[:2], {})
     )

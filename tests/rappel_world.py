@@ -95,7 +95,8 @@ class RappelWorld:
         watch: Observer | None = None,
         **parameters: Any,
     ) -> None:
-        self.config = RappelPeersConfig(**{"landmarks": 4, "landmark_rounds": 1, "dimensions": 2} | parameters)
+        small: dict[str, Any] = {"landmarks": 4, "landmark_rounds": 1, "dimensions": 2}
+        self.config = RappelPeersConfig(**small | parameters)
         self.nodes, self.publishers = range(len(interests)), list(publishers)
         self.points = (points or scattered(len(interests), seed)) + scattered(self.config.landmarks, seed + 1, 120.0)
         workload = workload_of(interests, len(publishers))

@@ -97,7 +97,7 @@ def test_any_texts_are_values_or_mistakes(texts: list[str]) -> None:
 @given(names, anything)
 def test_texts_and_python_values_are_refused_alike(name: str, value: Any) -> None:
     """Strings apart, which a text may turn into something else."""
-    if name not in Example.__dataclass_fields__ or isinstance(value, str | list | None):
+    if name not in Example.__dataclass_fields__ or isinstance(value, (str, list, type(None))):
         return
     text = str(value).lower() if isinstance(value, bool) else str(value)
     if Example.__dataclass_fields__[name].type == "str":

@@ -97,7 +97,8 @@ class Overseer:
 class World:
     def __init__(self, **changes: Any) -> None:
         self.overseer, self.line, self.traffic = Overseer(), Line(), Traffic()
-        config = NodeConfig(**({"dial_s": 5.0} | changes))
+        settings: dict[str, Any] = {"dial_s": 5.0} | changes
+        config = NodeConfig(**settings)
         self.connection = Connection(
             self.overseer, config, messages_of(live_facet("vitis")), self.traffic, outgoing=False
         )

@@ -341,6 +341,6 @@ def test_stats_are_plain_numbers() -> None:
             await a.publish("x", b"")
             stats = a.stats()
             assert stats["published"] == 1 and stats["peers"] == 0
-            assert all(isinstance(value, int | dict) for value in stats.values())
+            assert all(isinstance(value, (int, dict)) for value in stats.values())
 
     during(scenario())

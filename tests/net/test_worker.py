@@ -38,7 +38,7 @@ def test_a_worker_answers_reports_and_ends_when_it_is_told_to(tmp_path: Path) ->
         await worker.start()
         assert (await worker.ask(Look(), Exchanges, 60)).partners == []
         await eventually(lambda: watched.reports, 60)
-        assert worker.last == watched.reports[-1] and worker.last.up == 0
+        assert worker.last is not None and worker.last == watched.reports[-1] and worker.last.up == 0
         with pytest.raises(GrapevineError, match="group 0: KeyError"):
             await worker.ask(Subscribe({5: ["x"]}), Subscribed, 60)  # there is no node 5
         await worker.stop()

@@ -16,7 +16,7 @@ from tests.report.experiments import write_sample
 def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("experiments") / "a sample"
     workload = generate("vitis-low", nodes=120, topics=60, subscriptions_per_node=8, buckets=6, buckets_per_node=2)
-    simulated = {"vitis": "a" * 16, "rvr": "b" * 16}
+    simulated: dict[str, str] = {"vitis": "a" * 16, "rvr": "b" * 16}
     for system, run_id in simulated.items():
         grapevine.simulate(system, workload, rounds=20).save(folder / "simulations" / f"run_id={run_id}")
     return write_sample(folder, simulated)

@@ -33,7 +33,8 @@ def point(y: float, half: float = 0.0, **more: Any) -> Point:
 def test_the_y_axis_holds_all_points_and_nothing_impossible(
     points: list[Point], options: dict[str, Any], domain: tuple[float, float]
 ) -> None:
-    made = y_axis("y", points, **{"percent": False, **options})
+    given: dict[str, Any] = {"percent": False} | options
+    made = y_axis("y", points, **given)
     assert made.domain == pytest.approx(domain)
     assert made.log == (bool(options.get("log")) and domain[0] > 0)
 

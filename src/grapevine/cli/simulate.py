@@ -54,7 +54,8 @@ def _clock(
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise UsageError(f"{options}: {system} runs in virtual time; say how with --clock, e.g. --clock hours=2")
     chosen = parse_texts(settings, ClockConfig, owner="the clock", flag="--clock").or_raise()
-    return ClockConfig(**({"latency": "recorded"} if latency_from else {}) | chosen)
+    recorded: dict[str, Any] = {"latency": "recorded"} if latency_from else {}
+    return ClockConfig(**recorded | chosen)
 
 
 def _peers_of(system: str) -> str:

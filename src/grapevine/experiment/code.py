@@ -53,7 +53,7 @@ def code_digest(parts: Iterable[str], package: Path = PACKAGE) -> str:
 def module_digest(name: str) -> str | None:
     """A digest of the top-level module or package that this module of another distribution is in; None for ours."""
     top = name.partition(".")[0]
-    if top == __package__.partition(".")[0]:
+    if top == __name__.partition(".")[0]:
         return None
     source = Path(str(import_module(top).__file__))
     return content_digest(source.parent) if source.name == "__init__.py" else content_digest(source)

@@ -172,7 +172,7 @@ def subscribe_by_hierarchy(seed: int, initial: int, total: int, hierarchy: Hiera
             topic = np.int32(((out_topic[pair] >> level) ^ 1) << level | below(absorb(state, 2), 1 << level))
         step += 1
         key = np.int64(node) * topics + topic
-        slot = np.int64(draw(0, 0, key, 0) & np.uint64(slots - 1))
+        slot = np.int64(draw(0, 0, int(key), 0) & np.uint64(slots - 1))
         while taken[slot] >= 0 and taken[slot] != key:
             slot = (slot + 1) & (slots - 1)
         if taken[slot] < 0:

@@ -31,10 +31,10 @@ class Kill:
         """`SHARE@SECOND`, e.g. 0.5@10."""
         share, at, second = text.partition("@")
         try:
-            found = cls(float(share), float(second))
+            found = cls(float(share), float(second)) if at else None
         except ValueError:
-            at = ""
-        if not at or not 0 < found.share <= 1 or not 0 <= found.second < 1e6:
+            found = None
+        if found is None or not 0 < found.share <= 1 or not 0 <= found.second < 1e6:
             raise UsageError(f"--kill {text}: write SHARE@SECOND, e.g. 0.5@10 for half of the processes after 10 s")
         return found
 

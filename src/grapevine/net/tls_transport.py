@@ -82,7 +82,7 @@ class _TlsChannel(asyncio.Protocol, Channel):
         if self._is_proven:
             self._user.on_data(data)
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._user.on_channel_closed()
 

@@ -164,7 +164,7 @@ def _task(out: str, folders: Folders) -> Callable[[str], None]:
 def _run_one(run: RunPlan, out: Path, folders: Folders, threads: int) -> None:
     workload = Workload.load(out / "workloads" / run.workload.key)
     recorded = run.churn and run.churn.get("path")
-    churn = load_churn(folders[recorded,]) if recorded else None
+    churn = load_churn(folders[(str(recorded),)]) if recorded else None
     latency = load_latency(folders[run.recorded]) if run.recorded else None
     play(run, workload, churn, latency, threads=threads).save(_folder(out, run))
     (out / "failed" / f"{run.run_id}.json").unlink(missing_ok=True)

@@ -75,7 +75,9 @@ def make_page(folder: Path, manifest: Manifest, seen_from: Path) -> str:
         ("data", "Data", _data(folder, stored, base)),
     ]
     shown = [section for section in sections if section[2]]
-    css, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    css, script = (
+        resources.files("grapevine.report").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js")
+    )
     drawn = any(figure.panels for figure in figures)
     scripts = [chart_library(), script] if drawn else [script]
     return "\n".join(

@@ -35,16 +35,16 @@ _NOBODY, _TIMER, _ACTION = -1, -2, -3  # no node; in the place of a sender: it i
 class Observer(Protocol):
     """Who watches a run. It may count and write down, but nothing that it does changes the run."""
 
-    def sent(self, now: float, sender: Address, to: Address, message: Any, arrives: float | None) -> None:
+    def sent(self, now: float, sender: Address, to: Address, message: Any, arrives: float | None, /) -> None:
         """A message left, and will arrive at the time `arrives`; None: it is lost on the way. Only with `watch_sends`.
 
         Of a doubled message, `arrives` is when the second copy does.
         """
 
-    def received(self, now: float, node: Address, sender: Address, message: Any) -> None:
+    def received(self, now: float, node: Address, sender: Address, message: Any, /) -> None:
         """A message that carries an event arrived at a node that is online; called before the peer is told."""
 
-    def delivered(self, now: float, node: Address, event: Deliver) -> None:
+    def delivered(self, now: float, node: Address, event: Deliver, /) -> None:
         """A peer handed an event to its application."""
 
 

@@ -299,6 +299,7 @@ def test_whatever_comes_goes_and_changes_the_ring_is_exact_again_and_all_are_rea
     engine = Rounds(
         system, workload, make_config(system, {}), schedule=Schedule(np.arange(0, 150, 2, dtype=np.int32), changes)
     )
+    order: list[int] = []
     for now in range(1, 34):
         if 5 <= now < 22:
             for node in random.integers(0, 150, 3).tolist():

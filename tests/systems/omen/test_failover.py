@@ -75,7 +75,8 @@ def test_who_leaves_again_before_its_first_departure_is_handled_is_mended_for_bo
 
 def waiting(**parameters: Any) -> tuple[World, int, list[int]]:
     """A network whose backup sets are not ready for a long time, a node, and its next four successors."""
-    world = World(one_topic(14), **{"coverage": 50, "patience": 25, "timeout": 100} | parameters)
+    slow: dict[str, Any] = {"coverage": 50, "patience": 25, "timeout": 100}
+    world = World(one_topic(14), **slow | parameters)
     world.run(6)
     x = world.two_inner_neighbours()[0]
     return world, x, world.successors(x, 4)

@@ -40,7 +40,8 @@ class Child:
         return [effect.to for effect in sent if isinstance(effect.message, Join)]
 
     def accept(self, parent: Address, *ancestors: Address, session: int = 1, **more: Any) -> bool:
-        return self.joining.on_ok(parent, JoinOk(0, session, ancestors, (0.0,), 0, **{"child_session": 1} | more))
+        fields: dict[str, Any] = {"child_session": 1} | more
+        return self.joining.on_ok(parent, JoinOk(0, session, ancestors, (0.0,), 0, **fields))
 
 
 def test_friends_are_asked_one_after_the_other_and_the_publisher_last() -> None:

@@ -16,7 +16,7 @@ from grapevine.systems.rappel.peer import RappelPeer
 
 def setup_of(memory: Memory, *, publisher: int = 0, **more: Any) -> Setup:
     """Node 0, without landmarks."""
-    known = {"subscriptions": (), "published": ()} | more
+    known: dict[str, Any] = {"subscriptions": (), "published": ()} | more
     return Setup(me=0, publisher_of=lambda topic: publisher, landmarks=(), random=Random(1), memory=memory, **known)
 
 

@@ -48,7 +48,7 @@ def from_bytes(content: bytes) -> int:
 
 def false_positive_rate(keys: int, probes: int, *, name: str, per_filter: int = 500) -> float:
     """How often filters of so many keys seem to hold one that they do not; measured, with a new filter now and then."""
-    wrong = 0
+    wrong, bloom = 0, 0
     for probe in range(probes):
         if probe % per_filter == 0:
             bloom = bloom_of(f"{name} {probe} {key}" for key in range(keys))
