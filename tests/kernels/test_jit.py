@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,3 +47,32 @@ def test_without_a_place_to_write_beside_the_package_the_users_cache_is_taken(
     monkeypatch.setenv("XDG_CACHE_HOME", str(package / "home"))
     monkeypatch.setattr(os, "access", lambda path, mode: path != package)
     assert jit._cache_folder() == package / "home" / "grapevine" / f"kernels-{jit.SOURCES[:16]}"
+
+
+COMPILES = """
+import sys
+import numpy as np
+from grapevine.kernels import topk
+print("ready", flush=True)
+sys.stdin.readline()
+topk.largest(np.arange(9), 3, np.empty(3, np.int32))
+print(sum(topk.largest.stats.cache_misses.values()))
+"""
+
+
+def test_processes_that_start_together_compile_a_function_once(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", COMPILES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        for _ in range(3)
+    ]
+    for process in started:
+        assert process.stdout and process.stdout.readline() == "ready\n"
+    for process in started:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    compiled = [int(process.communicate()[0]) for process in started]
+    assert sorted(compiled) == [0, 0, 1]

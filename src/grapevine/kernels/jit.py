@@ -2,18 +2,26 @@
 
 numba renews a cached function when its own file changes, but not when a function that it calls changes in another file.
 So the cache's folder is named after the content of all our sources that compile: an edit of any starts a new one.
+
+Processes that start together (Spark's workers, those of the test suite) want the same functions at the same time. The
+first to come compiles and the others wait for it, then load what it stored: a lock a function, held while it compiles.
+Functions do not call each other in circles, so nobody waits for somebody who waits for it; and within a process numba's
+own lock, which is taken first, lets one thread compile at a time.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,6 +54,29 @@ SOURCES = _digest_sources()  # what the results of compiled code depend on
 numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 
 
+@contextmanager
+def _one_process_at_a_time(name: str) -> Iterator[None]:
+    """Wait until no other process is in here under this name. Where there is no place for a lock, nobody waits."""
+    try:
+        folder = Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / f"{name}.lock").open("w")
+    except OSError:
+        yield
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed, or the process is gone
+        yield
+
+
 def njit(function: F) -> F:
-    """Compile to machine code once; later processes load the compiled code from the cache."""
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    """Compile to machine code once a machine; other and later processes load the compiled code from the cache."""
+    compiled = numba.njit(cache=True, nogil=True)(function)
+    compile_here, name = compiled.compile, f"{function.__module__}.{function.__qualname__}"
+
+    def compile_once(signature: Any) -> Any:
+        with global_compiler_lock, _one_process_at_a_time(name):
+            return compile_here(signature)
+
+    compiled.compile = compile_once
+    return cast(F, compiled)
