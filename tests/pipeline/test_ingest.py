@@ -56,13 +56,8 @@ def lab(stage: Stage, tmp_path: Path) -> Lab:
 EDGES = {("1", "2"), ("1", "3"), ("2", "3"), ("10", "2")}
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["1\t2\n1\t3\n2\t3\n10\t2\n", "# a comment\n% another\n\nFollower,Followee\n1,2\n1,3\n\n2,3\n10,2\n"],
-    ids=["bare", "with comments, blank lines and a header"],
-)
-def test_follows_become_subscriptions(lab: Lab, text: str) -> None:
-    manifest = lab.ingest("follows", text)
+def test_follows_become_subscriptions(lab: Lab) -> None:
+    manifest = lab.ingest("follows", "# a comment\n% another\n\nFollower,Followee\n1,2\n1,3\n\n2,3\n10,2\n")
     assert lab.relations() == EDGES
     assert manifest.counts["rejected"] == 0
     assert manifest.tables == {"nodes": 4, "topics": 2, "subscriptions": 4}
@@ -94,11 +89,6 @@ def test_edits_give_rates_per_day(lab: Lab) -> None:
     assert lab.relations() == {("ann", "Oslo"), ("bob", "Oslo"), ("bob", "Rome")}
     assert [row[1:] for row in lab.rows(tables.TOPICS)] == [("Oslo", 1.5, None), ("Rome", 0.5, None)]
     assert (manifest.counts["span_days"], manifest.counts["duplicates"]) == (2.0, 1)
-
-
-def test_commas_inside_quotes_belong_to_the_name(lab: Lab) -> None:
-    lab.ingest("pairs", 'ann,"Washington, D.C."\nbob,Oslo\n')
-    assert lab.relations() == {("ann", "Washington, D.C."), ("bob", "Oslo")}
 
 
 def test_availability_becomes_sessions(lab: Lab) -> None:
@@ -146,15 +136,24 @@ def test_latency_pairs_may_have_more_columns_and_repeats(lab: Lab) -> None:
     assert lab.rows(tables.LATENCY) == [(0, 0, 1, 85.0), (0, 1, 0, 81.0)]
 
 
-def test_unreadable_rows_are_kept_with_line_and_reason(lab: Lab) -> None:
-    manifest = lab.ingest("follows", "# header\n1\t2\n3\n4\t5\t6\n\t7\n8\t9\n")
+def test_unreadable_rows_are_kept_with_file_line_and_reason(lab: Lab) -> None:
+    """Also from and into folders of odd names, which Spark takes for patterns."""
+    name = "x[1]*?{2} 100%25+ back\\\\slash.txt"
+    lab.out = lab.folder / f"out of {name}"
+    file = lab.file("# header\n1\t2\n3\n4\t5\t6\n\t7\n8\t9\n", name)
+    manifest = lab.ingest("follows", files=[file])
     assert lab.relations() == {("1", "2"), ("8", "9")}
+    assert {row[0] for row in lab.rows(tables.REJECTED)} == {file}
     assert [row[1:] for row in lab.rows(tables.REJECTED)] == [
         (3, "has 1 columns, expected 2 (follower, followee)", "3"),
         (4, "has 3 columns, expected 2 (follower, followee)", "4\t5\t6"),
         (5, "follower is empty", "\t7"),
     ]
     assert manifest.counts["rejected"] == manifest.tables["rejected"] == 3
+    for table in (tables.NODES, tables.TOPICS, tables.SUBSCRIPTIONS, tables.REJECTED):
+        for stored in (lab.out / table.name).glob("*.parquet"):
+            schema = pq.read_schema(stored)
+            assert [(f.name, f.type) for f in schema] == [(c.name, c.type) for c in table.columns]
 
 
 def test_line_numbers_hold_across_blocks_files_and_folders(lab: Lab) -> None:
@@ -173,24 +172,6 @@ def test_line_numbers_hold_across_blocks_files_and_folders(lab: Lab) -> None:
     assert found == {("a.txt", line, "oops") for line in bad} | {("b.txt.gz", 3, "bad")}
 
 
-def test_ids_are_names_unless_integers_are_asked_for(lab: Lab) -> None:
-    text = "-5 2\nabc 2\n3 2\n1.5 2\n"
-    lab.ingest("follows", text)
-    assert {user for user, _ in lab.relations()} == {"-5", "abc", "3", "1.5"}
-    manifest = lab.ingest("follows", text, ids="integer")
-    assert lab.relations() == {("3", "2")}
-    assert manifest.counts["rejected"] == 3
-    assert lab.rows(tables.REJECTED)[0][2] == "follower -5 is not an integer of zero or more"
-
-
-def test_a_line_of_ten_megabytes_is_rejected_and_the_rest_read(lab: Lab) -> None:
-    manifest = lab.ingest("follows", "1 2\n" + "x" * 10_000_000 + "\n3 4\n")
-    assert lab.relations() == {("1", "2"), ("3", "4")}
-    (_, line, reason, content), *_ = lab.rows(tables.REJECTED)
-    assert (line, reason, len(content)) == (2, "longer than 1,048,576 characters", 200)
-    assert manifest.counts["rejected"] == 1
-
-
 @pytest.mark.parametrize(
     ("format", "text", "expected"),
     [
@@ -199,21 +180,11 @@ def test_a_line_of_ten_megabytes_is_rejected_and_the_rest_read(lab: Lab) -> None
         ("follows", bytes(range(256)) * 40, "not text"),
         ("follows", "1 2 3\n4 5 6\n", "2 lines were rejected; line 1 has 3 columns, expected 2"),
         ("follows", "1 1\n2 2\n", "every row relates a user to itself"),
-        ("edits", "a\tb\t-1\n", "time -1 is not a time of zero or more seconds"),
-        ("avt", "a 2 0 10\n", "has 2 times for 2 sessions"),
-        ("avt", "a 1 10 5\n", "times do not grow"),
-        ("avt", "a 1 x 5\n", "a time is not a number"),
-        ("avt", "a 1 0 NaN\n", "a time is not a number"),
-        ("avt", "a 1 0 Infinity\n", "a time is not a number"),
-        ("avt", "a 2.0 0 10 20 30\n", "number of sessions is 2.0"),
         ("avt", "a 0\n", "no node was ever there"),
         ("machine-events", "1,a,2\n", "no node was ever there"),
         ("latency-matrix", "-1 -1\n-1 -1\n", "no cell holds a latency"),
         ("latency-matrix", b"0 1\n-1 0\n\x00bad\n", "line 3 not text"),
-        ("updown", "1,a,sideways\n", "state sideways is none of up, join, down, leave"),
-        ("machine-events", "1,a,7\n", "event 7 is none of"),
         ("latency-matrix", "0 1 2\n1 0 2\n", "a latency matrix is square"),
-        ("latency-pairs", "a\tb\tfast\nc\td\tNaN\n", "is not a latency"),
     ],
 )  # fmt: skip
 def test_an_input_with_nothing_readable_is_one_sentence_and_leaves_nothing(
@@ -245,50 +216,7 @@ def test_a_missing_file_is_one_sentence(lab: Lab) -> None:
         lab.ingest("follows", files=["nowhere"])
 
 
-def test_stored_files_have_the_declared_schema(lab: Lab) -> None:
-    lab.ingest("follows", "1 2\nbad\n")
-    for table in (tables.NODES, tables.TOPICS, tables.SUBSCRIPTIONS, tables.REJECTED):
-        for file in (lab.out / table.name).glob("*.parquet"):
-            stored = pq.read_schema(file)
-            assert [(f.name, f.type) for f in stored] == [(c.name, c.type) for c in table.columns]
-
-
-def test_odd_file_names_are_read_as_they_are(lab: Lab) -> None:
-    name = "x[1]*?{2} 100%25+ back\\\\slash.txt"
-    lab.out = lab.folder / f"out of {name}"
-    lab.ingest("follows", files=[lab.file("1 2\nbad\n", name)])
-    assert lab.relations() == {("1", "2")}
-    assert lab.rows(tables.REJECTED)[0][0] == str(lab.folder / name)
-
-
 @pytest.mark.parametrize("name", ["_hidden.txt", ".hidden.txt", "a:b.txt"])
 def test_names_that_spark_would_skip_are_refused(lab: Lab, name: str) -> None:
     with pytest.raises(UsageError, match="rename it"):
         lab.ingest("follows", files=[lab.file("1 2\n", name)])
-
-
-def test_many_quotes_in_a_line_do_no_harm(lab: Lab) -> None:
-    wild = '"a"' * 6_000 + "," + '"b,' * 6_000 + '"'
-    manifest = lab.ingest("pairs", f'ann,Oslo\nbob,{wild}\n"c ""d""",Rome\n', delimiter="comma")
-    assert {("ann", "Oslo"), ('c "d"', "Rome")} <= lab.relations()
-    assert manifest.counts["lines"] == 3
-
-
-def test_every_file_may_have_a_header_of_its_own(lab: Lab) -> None:
-    files = [lab.file("user,item\n1,2\n", "a.csv"), lab.file("User,Item\n3,4\n", "b.csv"), lab.file("5,6\n", "c.csv")]
-    lab.ingest("pairs", files=files)
-    assert lab.relations() == {("1", "2"), ("3", "4"), ("5", "6")}
-
-
-def test_data_is_not_taken_for_a_header(lab: Lab) -> None:
-    lab.ingest("avt", "alice 1 0 10\n7 1 0 10\n")
-    assert [name for _, name in lab.rows(tables.NODES)] == ["7", "alice"]
-    lab.ingest("pairs", "ann,Oslo\nbob,Rome\n")
-    assert ("ann", "Oslo") in lab.relations()
-
-
-def test_names_may_start_with_a_comment_sign_when_asked(lab: Lab) -> None:
-    text = "ann,Oslo\n#1fan,Rome\n"
-    assert lab.ingest("pairs", text).counts["comments"] == 1
-    lab.ingest("pairs", text, comments="no")
-    assert ("#1fan", "Rome") in lab.relations()

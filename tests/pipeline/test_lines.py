@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame
@@ -12,15 +13,32 @@ from grapevine.pipeline.layout import detect_layout, find_inputs
 from grapevine.pipeline.lines import parse, read_lines, rejected_rows
 from grapevine.pipeline.stage import Stage
 
-FOLLOWS = FORMATS["follows"]
 PAIRS = [["1", "2"], ["1", "3"], ["2", "3"], ["10", "2"]]
 
 
-def read(stage: Stage, file: Path) -> tuple[DataFrame, DataFrame]:
-    """The lines of a file as they are, and parsed, as ingest does it."""
-    lines = read_lines(stage.spark, find_inputs([str(file)]))
-    layout = detect_layout(lines, FOLLOWS, delimiter="auto", header="auto", comments=True)
-    return lines, parse(lines, FOLLOWS, layout, integer_ids=False)
+def read(
+    stage: Stage,
+    *files: Path,
+    format: str = "follows",
+    delimiter: str = "auto",
+    comments: bool = True,
+    integer_ids: bool = False,
+) -> tuple[DataFrame, DataFrame]:
+    """The lines of files as they are, and parsed, as ingest does it."""
+    lines = read_lines(stage.spark, find_inputs([str(file) for file in files]))
+    layout = detect_layout(lines, FORMATS[format], delimiter=delimiter, header="auto", comments=comments)
+    return lines, parse(lines, FORMATS[format], layout, integer_ids=integer_ids)
+
+
+def fields_of(stage: Stage, *files: Path, **how: Any) -> list[list[str]]:
+    """The readable rows, in their order."""
+    rows = read(stage, *files, **how)[1].filter("kind = 'data'").orderBy("file", "row").select("fields").collect()
+    return [row.fields for row in rows]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "input.txt"
 
 
 @pytest.mark.parametrize(
@@ -53,3 +71,91 @@ def test_a_rejected_line_names_its_file_as_the_user_knows_it(stage: Stage, tmp_p
     lines, parsed = read(stage, tmp_path / name)
     (row,) = rejected_rows(parsed, lines).collect()
     assert tuple(row) == (str(tmp_path / name), 2, "has 1 columns, expected 2 (follower, followee)", "bad")
+
+
+def test_commas_inside_quotes_belong_to_the_name(stage: Stage, file: Path) -> None:
+    file.write_text('ann,"Washington, D.C."\nbob,Oslo\n')
+    assert fields_of(stage, file, format="pairs") == [["ann", "Washington, D.C."], ["bob", "Oslo"]]
+
+
+def test_many_quotes_in_a_line_do_no_harm(stage: Stage, file: Path) -> None:
+    wild = '"a"' * 6_000 + "," + '"b,' * 6_000 + '"'
+    file.write_text(f'ann,Oslo\nbob,{wild}\n"c ""d""",Rome\n')
+    lines, parsed = read(stage, file, format="pairs", delimiter="comma")
+    assert {tuple(row.fields) for row in parsed.filter("kind = 'data'").collect()} >= {
+        ("ann", "Oslo"),
+        ('c "d"', "Rome"),
+    }
+    assert lines.count() == 3
+
+
+def test_ids_are_names_unless_integers_are_asked_for(stage: Stage, file: Path) -> None:
+    file.write_text("-5 2\nabc 2\n3 2\n1.5 2\n")
+    assert [user for user, _ in fields_of(stage, file)] == ["-5", "abc", "3", "1.5"]
+    lines, parsed = read(stage, file, integer_ids=True)
+    assert [row.fields for row in parsed.filter("kind = 'data'").collect()] == [["3", "2"]]
+    rejected = rejected_rows(parsed, lines).orderBy("line").collect()
+    assert [row.line for row in rejected] == [1, 2, 4]
+    assert rejected[0].reason == "follower -5 is not an integer of zero or more"
+
+
+def test_a_line_of_ten_megabytes_is_rejected_and_the_rest_read(stage: Stage, file: Path) -> None:
+    file.write_text("1 2\n" + "x" * 10_000_000 + "\n3 4\n")
+    lines, parsed = read(stage, file)
+    (row,) = rejected_rows(parsed, lines).collect()
+    assert (row.line, row.reason, len(row.content)) == (2, "longer than 1,048,576 characters", 200)
+    assert fields_of(stage, file) == [["1", "2"], ["3", "4"]]
+
+
+def test_every_file_may_have_a_header_of_its_own(stage: Stage, tmp_path: Path) -> None:
+    for name, text in (("a.csv", "user,item\n1,2\n"), ("b.csv", "User,Item\n3,4\n"), ("c.csv", "5,6\n")):
+        (tmp_path / name).write_text(text)
+    files = sorted(tmp_path.glob("*.csv"))
+    assert fields_of(stage, *files, format="pairs") == [["1", "2"], ["3", "4"], ["5", "6"]]
+
+
+@pytest.mark.parametrize(
+    ("format", "text"), [("avt", "alice 1 0 10\n7 1 0 10\n"), ("pairs", "ann,Oslo\nbob,Rome\n")], ids=["avt", "pairs"]
+)
+def test_data_is_not_taken_for_a_header(stage: Stage, file: Path, format: str, text: str) -> None:
+    file.write_text(text)
+    assert len(fields_of(stage, file, format=format)) == 2
+
+
+def test_names_may_start_with_a_comment_sign_when_asked(stage: Stage, file: Path) -> None:
+    file.write_text("ann,Oslo\n#1fan,Rome\n")
+    assert fields_of(stage, file, format="pairs") == [["ann", "Oslo"]]
+    assert fields_of(stage, file, format="pairs", comments=False) == [["ann", "Oslo"], ["#1fan", "Rome"]]
+
+
+@pytest.mark.parametrize(
+    ("format", "lines", "expected"),
+    [
+        ("edits", ["a\tb\t-1"], ["time -1 is not a time of zero or more seconds"]),
+        (
+            "avt",
+            ["a 2 0 10", "a 1 10 5", "a 1 x 5", "a 1 0 NaN", "a 1 0 Infinity", "a 2.0 0 10 20 30"],
+            [
+                "has 2 times for 2 sessions",
+                "times do not grow",
+                *["a time is not a number"] * 3,
+                "number of sessions is 2.0",
+            ],
+        ),
+        ("updown", ["1,a,sideways"], ["state sideways is none of up, join, down, leave"]),
+        ("machine-events", ["1,a,7"], ["event 7 is none of"]),
+        ("latency-pairs", ["a\tb\tfast", "c\td\tNaN"], ["fast is not a latency", "NaN is not a latency"]),
+    ],
+    ids=["edits", "avt", "updown", "machine-events", "latency-pairs"],
+)
+def test_a_line_that_means_nothing_is_rejected_with_the_reason(
+    stage: Stage, file: Path, format: str, lines: list[str], expected: list[str]
+) -> None:
+    file.write_text("\n".join(lines) + "\n")
+    read_as = read_lines(stage.spark, find_inputs([str(file)]))
+    layout = detect_layout(read_as, FORMATS[format], delimiter="auto", header="no", comments=True)
+    parsed = parse(read_as, FORMATS[format], layout, integer_ids=False)
+    reasons = [row.reason for row in rejected_rows(parsed, read_as).orderBy("line").collect()]
+    assert len(reasons) == len(expected)
+    for reason, part in zip(reasons, expected, strict=True):
+        assert part in reason
