@@ -34,7 +34,7 @@ from grapevine.model.errors import UsageError
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import make_config
 
-FIRST_ROUNDS = 20  # before anything is measured: tables fill and rings close in these
+FIRST_ROUNDS = 20  # before anything is measured: tables fill, and most of the ring closes
 BLOCKS = 5
 NEWSCAST_ROUNDS = 5  # times as many as whole rounds
 COMPILE_S = 3.0  # so long the stand-in plays before it begins anew, for its virtual machine to compile
