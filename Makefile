@@ -54,6 +54,8 @@ test-full: check ## the same, and the slow ones: a standalone cluster, spark-sub
 bench: $(READY) ## measured speed (make bench ARGS=--large for the published figures)
 	$(BIN)/python -m bench.workloads $(ARGS)
 	$(BIN)/python -m bench.rounds $(ARGS)
+	@if [ -x "$$JAVA_HOME/bin/javac" ] || command -v javac >/dev/null; then $(BIN)/python -m bench.against_peersim --nodes 10000; \
+	  else echo "no javac: bench.against_peersim is left out"; fi
 	$(BIN)/python -m bench.connections
 	$(BIN)/python -m bench.designs
 	$(BIN)/python -m bench.mending
