@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tests import naive_rounds
 
 from grapevine import Workload, simulate
-from grapevine.blocks.profiles import Profiles, clear, fetch, lay_out, utility
+from grapevine.blocks.profiles import Profiles, ask_for_topics, clear, lay_out, utility
 from grapevine.kernels.jit import njit
 from grapevine.sim.round_run import RunConfig
 from grapevine.sim.rounds import Rounds
@@ -106,9 +106,9 @@ def phases(nodes: int, rounds: int = 20) -> None:
 
 @njit
 def _scores(others: NDArray[np.int32], profiles: Profiles) -> float:
-    dense, keys, total = np.zeros_like(profiles.weights), np.empty(others.shape[1], np.int64), 0.0
+    dense, total = np.zeros_like(profiles.weights), 0.0
     for p in range(len(others)):
-        fetch(others[p], profiles, keys)
+        ask_for_topics(others[p], others.shape[1], profiles)
         lay_out(p, profiles, dense)
         for other in others[p]:
             total += utility(p, other, profiles, dense)

@@ -6,8 +6,12 @@ Heartbeats: then it sends its profile to all its neighbours and hears from those
 is dropped. When a descriptor travels, the round in which its subject was last heard travels with it, or the dead would
 circulate forever.
 
-A system's kernel does for each of its nodes: `start_over` the buffer for `bound` candidates, `gather` them, select by
-its rule, store. Everything is read from the views at the start of the round, and written elsewhere.
+A system's kernel does for each of its nodes: `gather` what it hears of, select by its rule, `keep` what was selected.
+Everything is read from the views at the start of the round, and written elsewhere.
+
+What is gathered is a plain list of entries, in which a node may stand several times. Removing duplicates first would
+cost more than all the choices together: nearly everything is refused by one comparison, and a rule that keeps few
+compares with those few.
 """
 
 from __future__ import annotations
@@ -15,11 +19,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from grapevine.blocks.candidates import Candidates, offer_all
-from grapevine.blocks.views import EXCHANGE_PARTNER, NOBODY, Views, one_of
+from grapevine.blocks.views import EXCHANGE_PARTNER, NOBODY, Views, one_of, one_sample
+from grapevine.kernels.bits import ask_for
 from grapevine.kernels.csr import Columns, Starts
-from grapevine.kernels.jit import njit
+from grapevine.kernels.jit import borrowing, inlined, njit
+from grapevine.kernels.rng import draw
 
 # Who exchanges views with whom in a round: the partner that each node chose (NOBODY: none), and its callers, the nodes
 # that chose it, as rows. Nothing to do with the contacts of live nodes (`net/contacts`).
@@ -34,9 +40,25 @@ class Exchange(NamedTuple):
     oldest: int  # candidates last heard before this round are not considered
     views: Views  # at the start of the round
     contacts: Contacts
+    everyone: bool  # all nodes are online and settled, so that nobody has to be asked
 
 
-@njit
+class Entries(NamedTuple):
+    """What one node hears of in a round, as a list with room for more; a node may stand in it several times."""
+
+    nodes: Columns
+    points: NDArray[np.uint64]  # their ring ids, for systems on a ring
+
+
+class NewRows(NamedTuple):
+    """What an exchange writes, in the shapes of `Views`."""
+
+    links: NDArray[np.int32]
+    heard: NDArray[np.int32]
+    backups: NDArray[np.int32]
+
+
+@borrowing
 def choose_partners(
     seed: int, now: int, first: int, last: int, views: Views, ring_slots: int, partner: Columns
 ) -> None:
@@ -50,78 +72,188 @@ def choose_partners(
         partner[p] = NOBODY
         if not views.alive[p]:
             continue
-        row = views.links[views.starts[p] : views.starts[p + 1]]
-        q = one_of(row[:ring_slots] if now % 2 else row, seed, now, p, EXCHANGE_PARTNER)
+        a, b, bits = views.starts[p], views.starts[p + 1], draw(seed, now, p, EXCHANGE_PARTNER)
+        q = one_of(views.links, a, min(a + ring_slots, b) if now % 2 else b, bits)
         if q == NOBODY:
-            q = one_of(row, seed, now, p, EXCHANGE_PARTNER)
+            q = one_of(views.links, a, b, bits)
         if q == NOBODY:
-            q = one_of(views.cache[p], seed, now, p, EXCHANGE_PARTNER)
+            q = one_sample(views.cache, p, bits)
         if q != NOBODY and views.alive[q]:
             partner[p] = q
 
 
 @njit
-def most_candidates(nodes: tuple[int, int], this: Exchange) -> int:
-    """The largest `bound` of the nodes first … last-1: how large a buffer must be that serves them all."""
-    most = 1
-    for p in range(nodes[0], nodes[1]):
-        most = max(most, bound(p, this))
-    return most
+def new_entries(nodes: tuple[int, int], this: Exchange) -> Entries:
+    """A list with room for all that any of the nodes first … last-1 can hear of in this round."""
+    room = _most_entries(nodes, this)
+    return Entries(np.empty(room, np.int32), np.empty(room, np.uint64))
 
 
 @njit
-def bound(p: int, this: Exchange) -> int:
-    """At most so many candidates can come together at p in this round, ring backups included."""
+def _most_entries(nodes: tuple[int, int], this: Exchange) -> int:
+    """How many entries `gather` and `gather_backups` can find together at one of the nodes first … last-1."""
     views = this.views
     partner, starts, who = this.contacts
-    known = views.cache.shape[1] + views.backups.shape[1]
-    total: int = views.starts[p + 1] - views.starts[p] + known
-    if partner[p] != NOBODY:
-        total += views.starts[partner[p] + 1] - views.starts[partner[p]] + known + 1
-    for q in who[starts[p] : starts[p + 1]]:
-        total += views.starts[q + 1] - views.starts[q] + known + 1
-    return total
+    others = views.cache.shape[1] + views.backups.shape[1] + 1
+    most = 1
+    for p in range(nodes[0], nodes[1]):
+        total: int = views.starts[p + 1] - views.starts[p] + others
+        if partner[p] != NOBODY:
+            total += views.starts[partner[p] + 1] - views.starts[partner[p]] + others
+        for q in who[starts[p] : starts[p + 1]]:
+            total += views.starts[q + 1] - views.starts[q] + others
+        most = max(most, total)
+    return most + 1  # `gather` writes an entry before it knows whether it stays
 
 
-@njit
-def heartbeat(now: int, first: int, last: int, views: Views) -> None:
-    """Algorithms 6 and 7 for the nodes first … last-1: their links to nodes that live have `heard` = now.
+@inlined
+def gather_links(p: int, this: Exchange, into: Columns, count: int) -> int:
+    """Append p's own links to the first `count` entries of a list; returns how many it has then.
 
-    The others stay as old as they were; `gather` no longer takes them when they are older than the system's `max_age`.
+    Nothing that was last heard before `oldest`.
     """
-    for at in range(views.starts[first], views.starts[last]):
-        if views.links[at] != NOBODY and views.alive[views.links[at]]:
-            views.heard[at] = now
+    return int(np.int64(_add_links(np.uint64(p), np.int32(p), this, into, np.uint64(count))))
 
 
-@njit
-def gather(p: int, this: Exchange, into: Candidates) -> None:
-    """The merged buffer of p: its links and samples, those of its partner and callers, and these themselves.
+@inlined
+def gather(p: int, this: Exchange, into: Columns, count: int) -> int:
+    """Append what else p hears of in this round: its own samples, its partner and callers, their links and samples.
 
-    Nothing that was last heard before `oldest` enters; p itself does not either. The order is that of arrival: p's own,
-    the partner's, then the callers' by their numbers. `into` is empty and has room for `bound` candidates.
+    Nothing that was last heard before `oldest`, and not p itself. Returns how many entries the list has then.
     """
-    now, oldest, views = this.now, this.oldest, this.views
+    end = _add_samples(np.uint64(p), np.int32(p), this, into, np.uint64(count))
     partner, starts, who = this.contacts
-    _offer_view(p, p, oldest, views, into)
     if partner[p] != NOBODY:
-        _offer_sender(p, partner[p : p + 1], now, into)
-        _offer_view(p, partner[p], oldest, views, into)
-    _offer_sender(p, who[starts[p] : starts[p + 1]], now, into)
+        end = _add_view(np.uint64(partner[p]), np.int32(p), this, into, end)
     for at in range(starts[p], starts[p + 1]):
-        _offer_view(p, who[at], oldest, views, into)
+        end = _add_view(np.uint64(who[at]), np.int32(p), this, into, end)
+    return int(np.int64(end))
+
+
+@inlined
+def _add_view(q: np.uint64, but: np.int32, this: Exchange, into: Columns, count: np.uint64) -> np.uint64:
+    into[count] = q
+    end = _add_links(q, but, this, into, count + np.uint64(1))
+    return _add_samples(q, but, this, into, end)
+
+
+@inlined
+def _add_links(q: np.uint64, but: np.int32, this: Exchange, into: Columns, count: np.uint64) -> np.uint64:
+    """An entry is written before it is known whether it stays: that costs less than a jump that is guessed wrong."""
+    views, oldest = this.views, this.oldest
+    for at in range(np.uint64(views.starts[q]), np.uint64(views.starts[q + np.uint64(1)])):
+        node = views.links[at]
+        into[count] = node
+        count += np.uint64((node >= 0) & (node != but) & (views.heard[at] >= oldest))
+    return count
+
+
+@inlined
+def _add_samples(q: np.uint64, but: np.int32, this: Exchange, into: Columns, count: np.uint64) -> np.uint64:
+    """The freshest samples come first, so the first old one ends them."""
+    views, oldest = this.views, this.oldest
+    for i in range(np.uint64(views.cache.shape[1])):
+        node = views.cache[q, i]
+        if node < 0 or views.cache_heard[q, i] < oldest:
+            break
+        into[count] = node
+        count += np.uint64(node != but)
+    return count
+
+
+@inlined
+def gather_backups(p: int, this: Exchange, into: Columns, count: int) -> int:
+    """Append the ring backups of p, its partner and its callers; each of them was alive in the last round."""
+    partner, starts, who = this.contacts
+    end = _add_backups(np.uint64(p), np.int32(p), this, into, np.uint64(count))
+    if partner[p] != NOBODY:
+        end = _add_backups(np.uint64(partner[p]), np.int32(p), this, into, end)
+    for at in range(starts[p], starts[p + 1]):
+        end = _add_backups(np.uint64(who[at]), np.int32(p), this, into, end)
+    return int(np.int64(end))
+
+
+@inlined
+def _add_backups(q: np.uint64, but: np.int32, this: Exchange, into: Columns, count: np.uint64) -> np.uint64:
+    backups = this.views.backups
+    for i in range(np.uint64(backups.shape[1])):
+        into[count] = backups[q, i]
+        count += np.uint64((backups[q, i] >= 0) & (backups[q, i] != but))
+    return count
+
+
+@inlined
+def ask_for_views(p: int, this: Exchange) -> None:
+    """Begin to load what `gather` will read of others when it comes to p, while the nodes before it are at work."""
+    partner, starts, who = this.contacts
+    if partner[p] != NOBODY:
+        _ask_for_view(int(partner[p]), this.views)
+    for at in range(starts[p], starts[p + 1]):
+        _ask_for_view(int(who[at]), this.views)
+
+
+@inlined
+def _ask_for_view(q: int, views: Views) -> None:
+    size, kept = views.cache.shape[1], views.backups.shape[1]
+    ask_for(views.links, views.starts[q])
+    ask_for(views.links, views.starts[q + 1] - 1)
+    ask_for(views.heard, views.starts[q])
+    ask_for(views.heard, views.starts[q + 1] - 1)
+    ask_for(views.cache, q * size)
+    ask_for(views.cache, q * size + size - 1)
+    ask_for(views.cache_heard, q * size)
+    ask_for(views.cache_heard, q * size + size - 1)
+    if kept > 0:
+        ask_for(views.backups, q * kept)
+
+
+@inlined
+def hear(p: int, this: Exchange, out: NewRows) -> None:
+    """The heartbeats on the new links of p, which are in `out` (Algorithms 6 and 7).
+
+    Whoever lives answers, and was heard now. A link to one that does not is as old as anybody in this exchange says
+    that it is; it is passed over when it is older than the system's `max_age`.
+    """
+    for at in range(np.uint64(this.views.starts[p]), np.uint64(this.views.starts[p + 1])):
+        q = out.links[at]
+        if q != NOBODY:
+            out.heard[at] = this.now if this.everyone or this.views.alive[q] else _last_heard(p, q, this)
+
+
+@inlined
+def stay_away(p: int, this: Exchange, out: NewRows) -> None:
+    """The rows of a node that is not there: empty."""
+    for at in range(this.views.starts[p], this.views.starts[p + 1]):
+        out.links[at] = NOBODY
+    for i in range(out.backups.shape[1]):
+        out.backups[p, i] = NOBODY
 
 
 @njit
-def _offer_sender(p: int, senders: Columns, now: int, into: Candidates) -> None:
-    """Whoever takes part in the exchange has just been heard."""
-    if len(senders) > 0:
-        offer_all(into, senders, np.full(len(senders), now, np.int32), now, p)
+def _last_heard(p: int, q: int, this: Exchange) -> int:
+    """When q was last heard of, as far as p, its partner and its callers know; 0 when they do not."""
+    partner, starts, who = this.contacts
+    latest = _told_by(p, q, this)
+    if partner[p] != NOBODY:
+        latest = max(latest, _told_by(partner[p], q, this))
+    for at in range(starts[p], starts[p + 1]):
+        latest = max(latest, _told_by(who[at], q, this))
+    return latest
 
 
 @njit
-def _offer_view(p: int, q: int, oldest: int, views: Views, into: Candidates) -> None:
-    """The links and samples of q, as old as q says they are."""
-    a, b = views.starts[q], views.starts[q + 1]
-    offer_all(into, views.links[a:b], views.heard[a:b], oldest, p)
-    offer_all(into, views.cache[q], views.cache_heard[q], oldest, p)
+def _told_by(teller: int, q: int, this: Exchange) -> int:
+    """When the teller last heard of q; its ring backups were there in the last round."""
+    views, latest = this.views, 0
+    if teller == q:
+        return this.now
+    for at in range(views.starts[teller], views.starts[teller + 1]):
+        if views.links[at] == q:
+            latest = max(latest, int(views.heard[at]))
+    for i in range(views.cache.shape[1]):
+        if views.cache[teller, i] == q:
+            latest = max(latest, int(views.cache_heard[teller, i]))
+    for i in range(views.backups.shape[1]):
+        if views.backups[teller, i] == q:
+            latest = max(latest, this.now - 1)
+    return latest

@@ -27,10 +27,8 @@ from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import absorb, below, draw, stream
 from grapevine.model.workload import Csr, Workload
 
-# What an exchange writes, in the shapes of `Views`: links, the round in which each was last heard, ring backups.
-NewRows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 # A system's kernel: it writes the new rows of the nodes first … last-1, all of them, also those of nodes that are gone.
-Select = Callable[[tuple[int, int], exchange.Exchange, NewRows], None]
+Select = Callable[[tuple[int, int], exchange.Exchange, exchange.NewRows], None]
 
 
 class Network:
@@ -151,15 +149,14 @@ class Network:
         views, partner = self.views, np.empty(self.size, np.int32)
         self.in_chunks(lambda a, b: exchange.choose_partners(self.seed, self.now, a, b, views, ring_slots, partner))
         contacts = partner, *group_contacts(partner)
-        this = exchange.Exchange(self.seed, self.now, self.now - max_age, views, contacts)
-        out = self._links[1], self._heard[1], self._backups[1]
+        everyone = bool(views.alive.all() and views.settled.all())
+        this = exchange.Exchange(self.seed, self.now, self.now - max_age, views, contacts, everyone)
+        out = exchange.NewRows(self._links[1], self._heard[1], self._backups[1])
         self.in_chunks(lambda a, b: select((a, b), this, out))
         self._links.reverse()
         self._heard.reverse()
         self._backups.reverse()
         self._neighbours = None
-        views = self.views
-        self.in_chunks(lambda a, b: exchange.heartbeat(self.now, a, b, views))
 
     def neighbours(self) -> Csr:
         """Links as connections, usable both ways: each row holds whom a node links to or is linked from, ascending.

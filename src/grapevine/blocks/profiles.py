@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from grapevine.kernels.bits import ask_for
 from grapevine.kernels.csr import Columns, Starts
-from grapevine.kernels.jit import njit
+from grapevine.kernels.jit import inlined, njit
 
 RATE_ONE = float(2**40)  # the largest rate, in fixed point: sums are exact, so their order does not matter
 
 _33 = np.uint64(33)
-_LINE = np.uint64(32)  # topics of two bytes in a cache line of 64
+_LINE = 32  # topics of two bytes in a cache line of 64
 
 
 class Profiles(NamedTuple):
@@ -53,21 +54,21 @@ def _mass(starts: Starts, topics: NDArray[Any], weights: NDArray[Any]) -> NDArra
     return mass
 
 
-@njit
+@inlined
 def lay_out(row: int, profiles: Profiles, dense: NDArray[Any]) -> None:
     """Write the weights of the row's topics into `dense` (one entry per topic, all zero before), until `clear`."""
     for topic in profiles.topics[profiles.starts[row] : profiles.starts[row + 1]]:
         dense[topic] = profiles.weights[topic]
 
 
-@njit
+@inlined
 def clear(row: int, profiles: Profiles, dense: NDArray[Any]) -> None:
     """Undo `lay_out` for the same row."""
     for topic in profiles.topics[profiles.starts[row] : profiles.starts[row + 1]]:
         dense[topic] = 0
 
 
-@njit
+@inlined
 def utility(row: int, other: int, profiles: Profiles, dense: NDArray[Any]) -> float:
     """Vitis Eq. 1: the rates of the common topics over the rates of all topics of the two; 0 when there are none.
 
@@ -80,22 +81,16 @@ def utility(row: int, other: int, profiles: Profiles, dense: NDArray[Any]) -> fl
     return common / union if union > 0 else 0.0
 
 
-@njit
-def fetch(rows: NDArray[np.int32], profiles: Profiles, out: NDArray[np.int64]) -> None:
-    """Touch every cache line of these rows' topics, before `utility` needs them one after the other.
-
-    At 100,000 nodes the profiles do not fit the second-level cache; asking for all lines at once halves the waiting
-    (bench/rounds.py). `out` gets something that depends on the lines, so that the compiler cannot leave them out.
-    """
-    for i in range(len(rows)):
-        start, end = np.uint64(profiles.starts[rows[i]]), np.uint64(profiles.starts[rows[i] + 1])
-        seen = profiles.mass[rows[i]]
-        for at in range(start, end, _LINE):
-            seen += profiles.topics[at]
-        out[i] = seen
+@inlined
+def ask_for_topics(rows: NDArray[np.int32], count: int, profiles: Profiles) -> None:
+    """Begin to load the topics of the first `count` rows, before `utility` needs them one after the other."""
+    for i in range(np.uint64(count)):
+        row = np.uint64(rows[i])
+        for at in range(profiles.starts[row], profiles.starts[row + np.uint64(1)], _LINE):
+            ask_for(profiles.topics, at)
 
 
-@njit
+@inlined
 def preference(value: float, tie: np.uint64) -> np.int64:
     """A sort key for a utility in 0 … 1: 32 bits of it, then 31 bits of a hash that decides ties. Never negative."""
     return np.int64(value * 2147483648.0) << 31 | np.int64(tie >> _33)

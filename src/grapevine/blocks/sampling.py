@@ -2,24 +2,40 @@
 
 Every round a node exchanges its cache with a random member of it; both keep the freshest descriptors of the union,
 among them a new one of each other. A round answers from its start: all exchanges of a node happen at once.
+
+Caches are sorted by freshness, so the merge goes age by age over all of them and stops at the age that fills the new
+one; in that age a hash decides, drawn anew every round. Half of all entries are never looked at.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks.candidates import Candidates, new_candidates, offer_all, start_over
-from grapevine.blocks.views import NOBODY, SAMPLE_PARTNER, SAMPLE_TIES, Views, one_of
+from grapevine.blocks.views import NOBODY, SAMPLE_PARTNER, SAMPLE_TIES, Views, one_sample
+from grapevine.kernels.bits import ask_for
 from grapevine.kernels.csr import Columns, Starts
-from grapevine.kernels.jit import njit
+from grapevine.kernels.jit import borrowing, inlined, njit
 from grapevine.kernels.rng import absorb, draw, stream
-from grapevine.kernels.topk import largest
 
-_33 = np.uint64(33)
+_33, _15, _ONE = np.uint64(33), np.uint64(15), np.uint64(1)
+_FEW = 32  # so many entries are compared at once, without asking how many there are: four instructions
 
 
-@njit
+class _Merge(NamedTuple):
+    """Room for the merge of one node."""
+
+    sources: Columns  # whose caches are merged
+    ends: NDArray[np.uint64]  # by source: its first entry that has not been looked at
+    nodes: Columns  # what was found, the freshest first
+    heard: Columns
+    keys: NDArray[np.int64]  # of those of the last age
+    winners: Columns  # these, by descending keys
+
+
+@borrowing
 def choose_partners(seed: int, now: int, first: int, last: int, views: Views, partner: Columns) -> None:
     """Whom each of the nodes first … last-1 contacts in this round, into `partner`: a random member of its cache.
 
@@ -28,46 +44,9 @@ def choose_partners(seed: int, now: int, first: int, last: int, views: Views, pa
     for p in range(first, last):
         partner[p] = NOBODY
         if views.alive[p]:
-            q = one_of(views.cache[p], seed, now, p, SAMPLE_PARTNER)
+            q = one_sample(views.cache, p, draw(seed, now, p, SAMPLE_PARTNER))
             if q != NOBODY and views.alive[q]:
                 partner[p] = q
-
-
-@njit
-def merge_freshest(p: int, ties: np.uint64, views: Views, sources: Columns, news: Candidates) -> int:
-    """The freshest descriptors of the sources' caches into `news`, in descending freshness; returns how many.
-
-    `news` holds the new descriptors of the sources already. Caches are sorted by freshness, so the merge goes age by
-    age and stops at the age that fills the cache; in that age the hash decides, drawn anew every round.
-    """
-    size = int(views.cache.shape[1])
-    position = np.zeros(len(sources), np.int64)  # in each source's cache
-    before = np.int64(0)
-    while news.size[0] < size:
-        level = np.int64(-1)
-        for i in range(len(sources)):
-            if position[i] < size and views.cache[sources[i], position[i]] != NOBODY:
-                level = max(level, np.int64(views.cache_heard[sources[i], position[i]]))
-        if level < 0:
-            return min(size, int(news.size[0]))
-        before = news.size[0]
-        for i in range(len(sources)):
-            q, start = sources[i], position[i]
-            end = start
-            while end < size and views.cache[q, end] != NOBODY and views.cache_heard[q, end] == level:
-                end += 1
-            position[i] = end
-            if end > start:
-                offer_all(news, views.cache[q, start:end], views.cache_heard[q, start:end], 0, p)
-    if news.size[0] > size:
-        last = news.nodes[before : news.size[0]].copy()
-        keys = np.empty(len(last), np.int64)
-        for i in range(len(last)):
-            keys[i] = np.int64(absorb(ties, last[i]) >> _33)
-        chosen = np.empty(size - before, np.int32)
-        largest(keys, len(chosen), chosen)
-        news.nodes[before:size] = last[chosen]
-    return size
 
 
 @njit
@@ -84,31 +63,143 @@ def sample_round(
 
     `callers` are the rows of `group_contacts(partner)`. A node that is not alive gets an empty cache.
     """
-    first, last = nodes
-    cache, heard = out
-    size = views.cache.shape[1]
-    starts, who = callers
-    most = 0
-    for p in range(first, last):
-        most = max(most, starts[p + 1] - starts[p])
-    sources, fresh = np.empty(most + 2, np.int32), np.full(most + 2, now, np.int32)
-    news = new_candidates((most + 2) * (size + 1))
-    for p in range(first, last):
+    most, size = 0, views.cache.shape[1]
+    for p in range(nodes[0], nodes[1]):
+        most = max(most, callers[0][p + 1] - callers[0][p])
+    room = (most + 2) * (size + 1) + _FEW
+    scratch = _Merge(
+        np.empty(most + 2, np.int32),
+        np.empty(most + 2, np.uint64),
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.int64),
+        np.empty(room, np.int32),
+    )
+    _sample_rows((seed, now), nodes, views, partner, callers, scratch, out)
+
+
+@borrowing
+def _sample_rows(
+    draws: tuple[int, int],
+    nodes: tuple[int, int],
+    views: Views,
+    partner: Columns,
+    callers: tuple[Starts, Columns],
+    scratch: _Merge,
+    out: tuple[NDArray[np.int32], NDArray[np.int32]],
+) -> None:
+    (seed, now), (starts, who), size = draws, callers, views.cache.shape[1]
+    old, new = (views.cache.reshape(-1), views.cache_heard.reshape(-1)), (out[0].reshape(-1), out[1].reshape(-1))
+    for p in range(nodes[0], nodes[1]):
         kept = 0
+        if p + 1 < nodes[1]:
+            _ask_for_caches(p + 1, views, partner, starts, who)
         if views.alive[p]:
             count = 1
-            sources[0] = p
+            scratch.sources[0] = p
             if partner[p] != NOBODY:
-                sources[1] = partner[p]
+                scratch.sources[1] = partner[p]
                 count = 2
             for at in range(starts[p], starts[p + 1]):
-                sources[count] = who[at]
+                scratch.sources[count] = who[at]
                 count += 1
-            start_over(news, count * (size + 1))
-            offer_all(news, sources[1:count], fresh[1:count], now, p)
-            kept = merge_freshest(p, absorb(stream(seed, now, p), SAMPLE_TIES), views, sources[:count], news)
-        cache[p, :kept], heard[p, :kept] = news.nodes[:kept], news.heard[:kept]
-        cache[p, kept:] = NOBODY
+            ties = absorb(stream(seed, now, p), SAMPLE_TIES)
+            kept = _merge(np.int32(p), now, ties, old, (count, size), scratch)
+        at = np.uint64(p) * np.uint64(size)
+        for i in range(np.uint64(kept)):
+            new[0][at + i], new[1][at + i] = scratch.nodes[i], scratch.heard[i]
+        for i in range(np.uint64(kept), np.uint64(size)):
+            new[0][at + i] = NOBODY
+
+
+@inlined
+def _merge(
+    p: np.int32, now: int, ties: np.uint64, caches: tuple[Columns, Columns], sizes: tuple[int, int], scratch: _Merge
+) -> int:
+    """The freshest descriptors of all sources' caches, after new ones of the sources but p, into `nodes` and `heard` of
+    the scratch in descending freshness; returns how many. `sizes` are the number of sources and the size of a cache."""
+    sources, ends, nodes, heard, _, _ = scratch
+    (old, old_heard), count, size = caches, np.uint64(sizes[0]), np.uint64(sizes[1])
+    for i in range(_FEW):
+        nodes[i] = NOBODY
+    found = np.uint64(0)
+    for i in range(count):
+        ends[i] = np.uint64(sources[i]) * size
+        if i > 0:
+            heard[found] = now
+            found = _add(sources[i], p, nodes, found)
+    before = np.uint64(0)  # where the last age begins; so many may have called that there is no room for others
+    while found < size:
+        level = np.int32(-1)
+        for i in range(count):
+            if ends[i] < (np.uint64(sources[i]) + _ONE) * size and old[ends[i]] != NOBODY:
+                level = max(level, old_heard[ends[i]])
+        if level < 0:
+            return int(np.int64(found))
+        before = found
+        for i in range(count):
+            at, end = ends[i], (np.uint64(sources[i]) + _ONE) * size
+            while at < end and old_heard[at] == level and old[at] != NOBODY:
+                heard[found] = level
+                found = _add(old[at], p, nodes, found)
+                at += _ONE
+            ends[i] = at
+    if found > size:
+        _draw_lots(ties, before, found, size, scratch)
+    return int(np.int64(size))
+
+
+@inlined
+def _add(node: np.int32, but: np.int32, nodes: Columns, found: np.uint64) -> np.uint64:
+    """Append a node unless it is there, or is `but`; returns how many there are then.
+
+    Nothing is decided by a jump, since half of them would be guessed wrong. So a node that is refused stands behind the
+    last one until the next comes, where it does no harm: it is `but`, or equal to one before it.
+    """
+    known = node == but
+    for i in range(_FEW):
+        known |= nodes[i] == node
+    for i in range(np.uint64(_FEW), found):
+        known |= nodes[i] == node
+    nodes[found] = node
+    return found + np.uint64(not known)
+
+
+@inlined
+def _draw_lots(ties: np.uint64, before: np.uint64, found: np.uint64, size: np.uint64, scratch: _Merge) -> None:
+    """Of the nodes from `before` on, all of one age, those of the largest hashes stay, in descending order.
+
+    A node's place is the number of larger keys: comparing all with all takes no jumps, and there are about fifteen.
+    """
+    nodes, keys, winners, count = scratch.nodes, scratch.keys, scratch.winners, found - before
+    for i in range(count):
+        keys[i] = np.int64(absorb(ties, nodes[before + i]) >> _33) << 32 | np.int64(count - i)
+    padded = (count + _15) & ~_15
+    for i in range(count, padded):
+        keys[i] = 0
+    for i in range(count):
+        place = np.uint64(0)
+        for j in range(padded):
+            place += np.uint64(keys[j] > keys[i])
+        winners[place] = nodes[before + i]
+    for i in range(size - before):
+        nodes[before + i] = winners[i]
+
+
+@inlined
+def _ask_for_caches(p: int, views: Views, partner: Columns, starts: Starts, who: Columns) -> None:
+    """Begin to load what will be read of others for p."""
+    size = views.cache.shape[1]
+    if partner[p] != NOBODY:
+        ask_for(views.cache, np.int64(partner[p]) * size)
+        ask_for(views.cache, np.int64(partner[p]) * size + size - 1)
+        ask_for(views.cache_heard, np.int64(partner[p]) * size)
+        ask_for(views.cache_heard, np.int64(partner[p]) * size + size - 1)
+    for at in range(starts[p], starts[p + 1]):
+        ask_for(views.cache, np.int64(who[at]) * size)
+        ask_for(views.cache, np.int64(who[at]) * size + size - 1)
+        ask_for(views.cache_heard, np.int64(who[at]) * size)
+        ask_for(views.cache_heard, np.int64(who[at]) * size + size - 1)
 
 
 @njit

@@ -14,14 +14,15 @@ as a ring link and no lookup passes it or ends at it. Its ring is right by the t
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks.candidates import Candidates, offer_all
-from grapevine.blocks.exchange import Exchange
+from grapevine.blocks.exchange import Entries, Exchange, NewRows, gather, gather_backups, gather_links
 from grapevine.blocks.views import LONG_LINKS, NOBODY, Views
 from grapevine.kernels.csr import Columns
-from grapevine.kernels.jit import njit
+from grapevine.kernels.jit import inlined, njit
 from grapevine.kernels.ring import clockwise, ring_distance
 from grapevine.kernels.rng import draw, unit
 
@@ -31,129 +32,170 @@ SUCCESSOR, PREDECESSOR = 0, 1
 RING_SLOTS = 2
 
 Ids = NDArray[np.uint64]
+# By node: whether it answers, and whether it has been there long enough to be a ring link; both empty: all do and have.
+Settled = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+Table = tuple[Columns, int]  # slots of links, and where those of one node begin
+
+
+class Nearest(NamedTuple):
+    """Room for the nearest nodes on the ring: the first half clockwise, the second half counter-clockwise, each by
+    ascending distance, NOBODY where there are too few. One node may be in both."""
+
+    nodes: Columns
+    steps: NDArray[np.uint64]
 
 
 @njit
-def choose_ring(p: int, ids: Ids, views: Views, pool: Candidates, picks: Columns) -> None:
-    """Successor and predecessor: the nearest settled nodes that answer, clockwise and counter-clockwise (Algorithm 4,
-    lines 2-7).
+def new_nearest(backups: int) -> Nearest:
+    """Room for so many, both directions together."""
+    return Nearest(np.empty(backups, np.int32), np.empty(backups, np.uint64))
 
-    Picks are positions in the pool, NOBODY where there is none. A single candidate is the successor, and there is no
-    predecessor.
+
+@inlined
+def read_ids(heard_of: Entries, count: int, ids: Ids) -> None:
+    """Note the ring ids of the first `count` entries beside them."""
+    for i in range(np.uint64(count)):
+        heard_of.points[i] = ids[np.uint64(heard_of.nodes[i])]
+
+
+@inlined
+def find_nearest(me: np.uint64, heard_of: Entries, count: int, alive: NDArray[np.bool_], near: Nearest) -> None:
+    """Of the first `count` entries, those that answer and are nearest to the id `me`, into `near`.
+
+    `alive` has a flag per node; empty: all answer. With a node's own backups first, hardly anything that follows passes
+    the comparison with the farthest that are kept.
     """
+    nodes, points = heard_of
+    half = len(near.nodes) // 2
+    for i in range(2 * half):
+        near.nodes[i], near.steps[i] = NOBODY, _FARTHEST
+    if half == 0:
+        return
+    after, before = _FARTHEST, _FARTHEST  # the farthest that are kept
+    for i in range(np.uint64(count)):
+        steps = points[i] - me
+        back = me - points[i]
+        if (steps < after or back < before) and (len(alive) == 0 or alive[nodes[i]]):
+            if steps < after:
+                after = _insert(nodes[i], steps, 0, half, near)
+            if back < before:
+                before = _insert(nodes[i], back, half, 2 * half, near)
+
+
+@inlined
+def _insert(node: np.int32, steps: np.uint64, first: int, last: int, near: Nearest) -> np.uint64:
+    """Put a node into one direction at its place, unless it is there; returns the largest distance that is kept."""
+    at = last - 1
+    while at > first and near.steps[at - 1] > steps:
+        at -= 1
+    known = False
+    for i in range(first, at):
+        known = known or near.nodes[i] == node
+    if not known:
+        for i in range(last - 1, at, -1):
+            near.nodes[i], near.steps[i] = near.nodes[i - 1], near.steps[i - 1]
+        near.nodes[at], near.steps[at] = node, steps
+    return near.steps[last - 1]
+
+
+@inlined
+def choose_ring(me: np.uint64, heard_of: Entries, count: int, settled: Settled, near: Nearest, table: Table) -> None:
+    """Successor and predecessor into the first slots of the table: of the first `count` entries the nearest settled
+    nodes that answer, clockwise and counter-clockwise (Algorithm 4, lines 2-7).
+
+    A single candidate is the successor, and there is no predecessor; NOBODY where there is none. `near` holds the
+    nearest of the same entries (`find_nearest`), so that these are looked at again only if none of them has settled.
+    """
+    half, (links, at) = len(near.nodes) // 2, table
     after, before = NOBODY, NOBODY
-    least_after, least_before = np.uint64(0), np.uint64(0)
-    for at in range(pool.size[0]):
-        if not (views.alive[pool.nodes[at]] and views.settled[pool.nodes[at]]):
-            continue
-        steps = clockwise(ids[p], ids[pool.nodes[at]])
-        if after == NOBODY or steps < least_after:
-            after, least_after = at, steps
-        back = clockwise(ids[pool.nodes[at]], ids[p])
-        if before == NOBODY or back < least_before:
-            before, least_before = at, back
-    picks[SUCCESSOR] = after
-    picks[PREDECESSOR] = before if before != after else NOBODY
+    for i in range(half):
+        if after == NOBODY and near.nodes[i] != NOBODY and _may_serve(near.nodes[i], settled):
+            after = near.nodes[i]
+        if before == NOBODY and near.nodes[half + i] != NOBODY and _may_serve(near.nodes[half + i], settled):
+            before = near.nodes[half + i]
+    if after == NOBODY or before == NOBODY:
+        after, before = _nearest_settled(me, heard_of, count, settled)
+    links[at] = after
+    links[at + 1] = before if before != after else NOBODY
 
 
-@njit
-def gather_backups(p: int, this: Exchange, into: Candidates) -> None:
-    """Add the backups of p, its partner and its callers to the buffer; each was alive in the last round."""
+@inlined
+def fill_ring(p: int, this: Exchange, ids: Ids, heard_of: Entries, near: Nearest, out: NewRows) -> tuple[int, int]:
+    """Gather what p hears of, and choose its ring links and backups; returns the range of entries that may serve other
+    purposes too. Those before it are backups of others, which serve the ring alone."""
+    others = gather_backups(p, this, heard_of.nodes, 0)
+    count = gather(p, this, heard_of.nodes, gather_links(p, this, heard_of.nodes, others))
+    read_ids(heard_of, count, ids)
+    link_ring(p, ids[p], this, heard_of, count, near, out)
+    return others, count
+
+
+@inlined
+def link_ring(
+    p: int, me: np.uint64, this: Exchange, heard_of: Entries, count: int, near: Nearest, out: NewRows
+) -> None:
+    """The ring links and backups of p, whose id is `me`, from the first `count` entries."""
     views = this.views
-    partner, starts, who = this.contacts
-    heard = np.full(views.backups.shape[1], this.now - 1, np.int32)
-    offer_all(into, views.backups[p], heard, 0, p)
-    if partner[p] != NOBODY:
-        offer_all(into, views.backups[partner[p]], heard, 0, p)
-    for at in range(starts[p], starts[p + 1]):
-        offer_all(into, views.backups[who[at]], heard, 0, p)
+    alive, settled = (views.alive[:0], views.settled[:0]) if this.everyone else (views.alive, views.settled)
+    find_nearest(me, heard_of, count, alive, near)
+    choose_ring(me, heard_of, count, (alive, settled), near, (out.links, views.starts[p]))
+    for i in range(len(near.nodes)):
+        out.backups[p, i] = near.nodes[i]
+
+
+@inlined
+def _may_serve(node: int, settled: Settled) -> bool:
+    alive, long_enough = settled
+    return len(alive) == 0 or (alive[node] and long_enough[node])
 
 
 @njit
-def keep_backups(p: int, ids: Ids, alive: NDArray[np.bool_], pool: Candidates, backups: Columns) -> None:
-    """The nearest candidates that answer: the first half of `backups` clockwise from p, the second counter-clockwise.
-
-    Each half by ascending distance, NOBODY where there are too few. One node may be in both.
-    """
-    half = len(backups) // 2
-    steps, nearest = np.empty(pool.size[0], np.uint64), np.empty(half, np.int32)
-    for at in range(len(steps)):
-        q = pool.nodes[at]
-        steps[at] = clockwise(ids[p], ids[q]) if alive[q] else _FARTHEST
-    _smallest(steps, pool.nodes, nearest, backups[:half])
-    for at in range(len(steps)):
-        if steps[at] != _FARTHEST:
-            steps[at] = clockwise(steps[at], np.uint64(0))
-    _smallest(steps, pool.nodes, nearest, backups[half:])
+def _nearest_settled(me: np.uint64, heard_of: Entries, count: int, settled: Settled) -> tuple[np.int32, np.int32]:
+    nodes, points = heard_of
+    after, before = np.int32(NOBODY), np.int32(NOBODY)
+    least_after, least_before = _FARTHEST, _FARTHEST
+    for i in range(count):
+        if _may_serve(nodes[i], settled):
+            steps, back = points[i] - me, me - points[i]
+            if after == NOBODY or steps < least_after:
+                after, least_after = nodes[i], steps
+            if before == NOBODY or back < least_before:
+                before, least_before = nodes[i], back
+    return after, before
 
 
-@njit
-def _smallest(steps: NDArray[np.uint64], nodes: Columns, nearest: Columns, out: Columns) -> None:
-    """The nodes of the smallest steps in ascending order; `nearest` is room for their positions."""
-    size, limit = 0, _FARTHEST
-    for position in range(len(steps)):
-        if steps[position] >= limit:
-            continue
-        at = size if size < len(out) else len(out) - 1
-        while at > 0 and steps[nearest[at - 1]] > steps[position]:
-            nearest[at] = nearest[at - 1]
-            at -= 1
-        nearest[at] = position
-        if size < len(out):
-            size += 1
-        if size == len(out):
-            limit = steps[nearest[size - 1]]
-    for i in range(len(out)):
-        out[i] = nodes[nearest[i]] if i < size else NOBODY
-
-
-@njit
-def fill_ring(p: int, this: Exchange, ids: Ids, pool: Candidates, picks: Columns, backups: Columns) -> None:
-    """Ring links (positions in the pool, in the first two picks) and p's new backups, from the pool and from the
-    backups of all who take part in the exchange.
-
-    The pool's end stays where it was, so what came from backups serves the ring alone; a pick may point behind the end.
-    """
-    end, views = pool.size[0], this.views
-    if views.backups.shape[1] > 0:
-        gather_backups(p, this, pool)
-        keep_backups(p, ids, views.alive, pool, backups)
-    choose_ring(p, ids, views, pool, picks)
-    pool.size[0] = end
-
-
-@njit
-def choose_long(seed: int, p: int, ids: Ids, pool: Candidates, slots: tuple[int, int], picks: Columns) -> None:
-    """For each slot first … last-1 the candidate nearest to the slot's target that no earlier slot has taken.
+@inlined
+def choose_long(
+    draws: tuple[int, int], ids: Ids, heard_of: Entries, some: tuple[int, int], slots: tuple[int, int], table: Table
+) -> None:
+    """For each slot first … last-1 of the table: of some entries (also first … last-1) the one nearest to the slot's
+    target that no earlier slot has taken; NOBODY where there are too few.
 
     The spacing of nodes is estimated from the two ring links (Symphony §3.2: from segments near by), so no node needs
-    to know the size of the network. Without both ring links there are no long links. Picks are positions in the pool,
-    NOBODY where there are too few candidates.
+    to know the size of the network. Without both ring links there are no long links. `draws` are the seed and the node.
     """
-    first, last = slots
-    if picks[SUCCESSOR] == NOBODY or picks[PREDECESSOR] == NOBODY:
-        picks[first:last] = NOBODY
+    (seed, p), (first, last), (links, at), (nodes, points) = draws, slots, table, heard_of
+    after, before = links[at + SUCCESSOR], links[at + PREDECESSOR]
+    if after == NOBODY or before == NOBODY:
+        for slot in range(first, last):
+            links[at + slot] = NOBODY
         return
-    span = clockwise(ids[pool.nodes[picks[PREDECESSOR]]], ids[pool.nodes[picks[SUCCESSOR]]])
-    points, free = np.empty(pool.size[0], np.uint64), np.ones(pool.size[0], np.bool_)
-    for at in range(len(points)):
-        points[at] = ids[pool.nodes[at]]
-    for slot in range(first):
-        if picks[slot] < len(points):  # a ring neighbour may come from the backups, behind the pool's end
-            free[picks[slot]] = False
+    span = clockwise(ids[before], ids[after])
     shrink = np.log(max(np.float64(span) / 2.0, 1.0) / HALF_RING)
     for slot in range(first, last):
         bits = draw(seed, slot, p, LONG_LINKS)
         steps = np.uint64(min(np.exp(shrink * unit(bits)), 1.0 - 1e-9) * HALF_RING)
         target = ids[p] + steps if bits & _ONE else ids[p] - steps
-        best, least = NOBODY, _FARTHEST
-        for at in range(len(points)):
-            away = ring_distance(points[at], target)
-            if away < least and free[at]:
-                best, least = at, away
-        picks[slot] = best
-        if best != NOBODY:
-            free[best] = False
+        best, least = np.int32(NOBODY), _FARTHEST
+        for i in range(np.uint64(some[0]), np.uint64(some[1])):
+            away = ring_distance(points[i], target)
+            if away < least:
+                taken = False
+                for other in range(at, at + slot):
+                    taken = taken or links[other] == nodes[i]
+                if not taken:
+                    best, least = nodes[i], away
+        links[at + slot] = best
 
 
 @njit

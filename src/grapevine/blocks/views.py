@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.kernels.csr import Columns, Starts, count_rows, fill_rows
-from grapevine.kernels.jit import njit
-from grapevine.kernels.rng import below, draw
+from grapevine.kernels.jit import inlined, njit
+from grapevine.kernels.rng import below
 
 NOBODY = -1
 
@@ -54,18 +54,26 @@ def group_contacts(partner: Columns) -> tuple[Starts, Columns]:
     return starts, fill_rows(called, callers, starts)
 
 
-@njit
-def one_of(row: Columns, seed: int, now: int, node: int, salt: int) -> int:
-    """A random entry of the row that is not NOBODY, by the draw for these words; NOBODY when there is none."""
+@inlined
+def one_of(entries: Columns, first: int, last: int, bits: np.uint64) -> int:
+    """One of the entries first … last-1 that are not NOBODY, by these random bits; NOBODY when there is none."""
     count = 0
-    for entry in row:
-        count += entry != NOBODY
-    if count == 0:
-        return NOBODY
-    skip = below(draw(seed, now, node, salt), count)
-    for entry in row:
-        if entry != NOBODY:
+    for at in range(np.uint64(first), np.uint64(last)):
+        count += entries[at] != NOBODY
+    skip = below(bits, count)
+    for at in range(np.uint64(first), np.uint64(last)):
+        if entries[at] != NOBODY:
             if skip == 0:
-                return int(entry)
+                return int(entries[at])
             skip -= 1
     return NOBODY
+
+
+@inlined
+def one_sample(cache: NDArray[np.int32], node: int, bits: np.uint64) -> int:
+    """A random sample of the node, by these random bits; NOBODY when it has none. Free entries are the last of a
+    cache."""
+    count = cache.shape[1]
+    while count > 0 and cache[node, count - 1] == NOBODY:
+        count -= 1
+    return int(cache[node, below(bits, count)]) if count > 0 else NOBODY

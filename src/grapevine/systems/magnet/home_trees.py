@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import exchange, small_world
-from grapevine.blocks.candidates import new_candidates, start_over, store
-from grapevine.blocks.exchange import Exchange
-from grapevine.blocks.network import Network, NewRows
+from grapevine.blocks.exchange import Exchange, NewRows
+from grapevine.blocks.network import Network
 from grapevine.blocks.small_world import PREDECESSOR, RING_SLOTS, SUCCESSOR, Ids
 from grapevine.blocks.views import JOIN_ORDER, NOBODY, Views
 from grapevine.kernels.csr import Columns
@@ -27,25 +26,21 @@ def keep_ring(this: Exchange, nodes: tuple[int, int], ids: Ids, out: NewRows) ->
 
     A finger that has become a ring link gives its slot up, until the next choice of fingers (`oscar.rewire`).
     """
-    first, last = nodes
-    links, heard, backups = out
-    views = this.views
-    pool = new_candidates(exchange.most_candidates(nodes, this))
-    for p in range(first, last):
-        a, b = views.starts[p], views.starts[p + 1]
-        picks = np.full(RING_SLOTS, NOBODY, np.int32)
-        links[a:b] = NOBODY
-        backups[p] = NOBODY
+    views, heard_of = this.views, exchange.new_entries(nodes, this)
+    near = small_world.new_nearest(views.backups.shape[1])
+    for p in range(nodes[0], nodes[1]):
+        exchange.stay_away(p, this, out)
         if not views.alive[p]:
             continue
-        start_over(pool, exchange.bound(p, this))
-        exchange.gather(p, this, pool)
-        small_world.fill_ring(p, this, ids, pool, picks, backups[p])
-        store(picks, pool, links[a : a + RING_SLOTS], heard[a : a + RING_SLOTS])
-        for at in range(a + RING_SLOTS, b):
+        small_world.fill_ring(p, this, ids, heard_of, near, out)
+        a = views.starts[p]
+        out.heard[a : a + RING_SLOTS] = this.now  # ring links answer
+        for at in range(a + RING_SLOTS, views.starts[p + 1]):
             q = views.links[at]
-            if views.heard[at] >= this.oldest and q != links[a + SUCCESSOR] and q != links[a + PREDECESSOR]:
-                links[at], heard[at] = q, views.heard[at]
+            if q == NOBODY or q == out.links[a + SUCCESSOR] or q == out.links[a + PREDECESSOR]:
+                continue
+            if views.heard[at] >= this.oldest:
+                out.links[at], out.heard[at] = q, this.now if views.alive[q] else views.heard[at]
 
 
 @njit

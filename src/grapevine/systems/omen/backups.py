@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from grapevine.blocks.candidates import Candidates, new_candidates, offer_all, start_over
 from grapevine.blocks.exchange import Contacts
-from grapevine.blocks.views import BACKUP_TOPICS, EXCHANGE_PARTNER, NOBODY, Views, one_of
+from grapevine.blocks.views import BACKUP_TOPICS, EXCHANGE_PARTNER, NOBODY, Views, one_sample
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import absorb, below, draw, stream
@@ -170,7 +170,7 @@ def choose_partners(seed: int, now: int, nodes: tuple[int, int], kept: Kept, par
         if known.size[0] > 0:
             q = known.nodes[below(draw(seed, now, p, EXCHANGE_PARTNER), known.size[0])]
         if q in (NOBODY, p):
-            q = one_of(views.cache[p], seed, now, p, EXCHANGE_PARTNER)
+            q = one_sample(views.cache, p, draw(seed, now, p, EXCHANGE_PARTNER))
         if q != NOBODY and q != p and views.alive[q] and ring.place[q] != NOBODY:
             partner[p] = q
 

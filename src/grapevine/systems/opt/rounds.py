@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import exchange
-from grapevine.blocks.candidates import new_candidates, start_over, store
+from grapevine.blocks.candidates import new_candidates, offer_all, start_over
 from grapevine.blocks.coverage import choose_greedily
-from grapevine.blocks.exchange import Exchange
-from grapevine.blocks.network import Network, NewRows
+from grapevine.blocks.exchange import Exchange, NewRows
+from grapevine.blocks.network import Network
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import FRIEND_TIES, NOBODY
 from grapevine.kernels.jit import njit
@@ -38,20 +38,23 @@ class OptConfig(GossipConfig):
 
 @njit
 def exchange_round(this: Exchange, nodes: tuple[int, int], k: int, profiles: Profiles, out: NewRows) -> None:
-    """One exchange of the nodes first … last-1: gather, cover every topic k times as far as the table goes, store."""
-    first, last = nodes
-    links, heard, _ = out
-    views = this.views
-    pool = new_candidates(exchange.most_candidates(nodes, this))
+    """One exchange of the nodes first … last-1: gather, cover every topic k times as far as the table goes, hear."""
+    views, heard_of = this.views, exchange.new_entries(nodes, this)
+    pool = new_candidates(len(heard_of.nodes))
     scratch = np.zeros(len(profiles.weights), np.int64), np.empty(len(pool.nodes), np.int64)
-    for p in range(first, last):
-        a, b = views.starts[p], views.starts[p + 1]
-        picks = np.full(b - a, NOBODY, np.int32)
-        if views.alive[p]:
-            start_over(pool, exchange.bound(p, this))
-            exchange.gather(p, this, pool)
-            choose_greedily(p, k, stream(this.seed, FRIEND_TIES, p), pool, profiles, scratch, picks)
-        store(picks, pool, links[a:b], heard[a:b])
+    for p in range(nodes[0], nodes[1]):
+        exchange.stay_away(p, this, out)
+        if not views.alive[p]:
+            continue
+        count = exchange.gather(p, this, heard_of.nodes, exchange.gather_links(p, this, heard_of.nodes, 0))
+        start_over(pool, count)
+        offer_all(pool, heard_of.nodes[:count], heard_of.nodes[:count], 0, p)
+        a = views.starts[p]
+        picks = out.links[a : views.starts[p + 1]]
+        choose_greedily(p, k, stream(this.seed, FRIEND_TIES, p), pool, profiles, scratch, picks)
+        for slot in range(len(picks)):
+            picks[slot] = pool.nodes[picks[slot]] if picks[slot] != NOBODY else NOBODY
+        exchange.hear(p, this, out)
 
 
 class Opt(GossipSystem):

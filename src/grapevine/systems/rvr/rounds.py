@@ -8,11 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import exchange, small_world
-from grapevine.blocks.candidates import new_candidates, start_over, store
-from grapevine.blocks.exchange import Exchange
-from grapevine.blocks.network import NewRows
+from grapevine.blocks.exchange import Exchange, NewRows
 from grapevine.blocks.small_world import Ids
-from grapevine.blocks.views import NOBODY
 from grapevine.kernels.jit import njit
 from grapevine.systems.contracts.rounds import Delivery, GossipSystem, RingConfig
 
@@ -24,21 +21,19 @@ class RvrConfig(RingConfig):
 
 @njit
 def exchange_round(this: Exchange, nodes: tuple[int, int], ids: Ids, out: NewRows) -> None:
-    """One exchange of the nodes first … last-1: gather, fill ring and long slots, store."""
-    first, last = nodes
-    links, heard, backups = out
-    views = this.views
-    pool = new_candidates(exchange.most_candidates(nodes, this))
-    for p in range(first, last):
-        a, b = views.starts[p], views.starts[p + 1]
-        picks = np.full(b - a, NOBODY, np.int32)
-        backups[p] = NOBODY
-        if views.alive[p]:
-            start_over(pool, exchange.bound(p, this))
-            exchange.gather(p, this, pool)
-            small_world.fill_ring(p, this, ids, pool, picks, backups[p])
-            small_world.choose_long(this.seed, p, ids, pool, (small_world.RING_SLOTS, len(picks)), picks)
-        store(picks, pool, links[a:b], heard[a:b])
+    """One exchange of the nodes first … last-1: gather, fill ring and long slots, hear."""
+    views, heard_of = this.views, exchange.new_entries(nodes, this)
+    near = small_world.new_nearest(views.backups.shape[1])
+    for p in range(nodes[0], nodes[1]):
+        if not (this.everyone or views.alive[p]):
+            exchange.stay_away(p, this, out)
+            continue
+        if p + 1 < nodes[1]:
+            exchange.ask_for_views(p + 1, this)
+        some = small_world.fill_ring(p, this, ids, heard_of, near, out)
+        slots = small_world.RING_SLOTS, views.starts[p + 1] - views.starts[p]
+        small_world.choose_long((this.seed, p), ids, heard_of, some, slots, (out.links, views.starts[p]))
+        exchange.hear(p, this, out)
 
 
 class Rvr(GossipSystem):

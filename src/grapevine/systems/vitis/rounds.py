@@ -1,4 +1,4 @@
-"""Vitis over arrays: one exchange of views a round (Algorithms 2 and 3), and the election of gateways (Algorithm 5).
+"""Vitis over arrays: one exchange of views a round (`exchange`), and the election of gateways (Algorithm 5).
 
 Members of a topic are known by their position in its subscriber list (`Network.topic_nodes`); proposals are kept flat,
 one entry per (topic, subscriber) in that order. Without churn elections run once, before events are published, to the
@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks import exchange, small_world
-from grapevine.blocks.candidates import new_candidates, start_over, store
-from grapevine.blocks.exchange import Exchange
-from grapevine.blocks.network import Network, NewRows
-from grapevine.blocks.profiles import Profiles
+from grapevine.blocks import small_world
+from grapevine.blocks.exchange import Exchange, NewRows
+from grapevine.blocks.network import Network
+from grapevine.blocks.signatures import make_signatures
 from grapevine.blocks.small_world import Ids
 from grapevine.blocks.views import GATEWAY_TIES, NOBODY
 from grapevine.kernels.csr import Columns, Starts
@@ -26,7 +25,8 @@ from grapevine.kernels.rng import absorb, stream
 from grapevine.kernels.topic_graph import Scratch, leave, new_scratch, open_topic
 from grapevine.systems.contracts.rounds import Delivery, GossipSystem
 from grapevine.systems.vitis.config import VitisConfig
-from grapevine.systems.vitis.rules import Proposals, choose_gateway, select_neighbors
+from grapevine.systems.vitis.exchange import UNKNOWN, Friendships, exchange_round
+from grapevine.systems.vitis.rules import Proposals, choose_gateway
 
 MOST_ELECTION_ROUNDS = 200  # far above what is seen (28 at d = 5): an election that does not settle is cut off
 
@@ -41,33 +41,6 @@ class Electorate(NamedTuple):
     link_starts: Starts
     links: Columns
     alive: NDArray[np.bool_]
-
-
-@njit
-def exchange_round(
-    this: Exchange, nodes: tuple[int, int], sizes: tuple[int, int], profiles: Profiles, out: NewRows
-) -> None:
-    """Algorithms 2 and 3 for the nodes first … last-1: gather, select, store.
-
-    `sizes` are all slots of a table, and those of them that hold ring and long links.
-    """
-    first, last = nodes
-    links, heard, backups = out
-    views = this.views
-    pool = new_candidates(exchange.most_candidates(nodes, this))
-    picks = np.empty(sizes[0], np.int32)
-    scratch = np.zeros_like(profiles.weights), np.empty(len(pool.nodes), np.int64)
-    for p in range(first, last):
-        a, b = views.starts[p], views.starts[p + 1]
-        if not views.alive[p]:
-            links[a:b] = NOBODY
-            backups[p] = NOBODY
-            continue
-        start_over(pool, exchange.bound(p, this))
-        exchange.gather(p, this, pool)
-        small_world.fill_ring(p, this, profiles.ids, pool, picks, backups[p])
-        select_neighbors(this.seed, p, pool, profiles, sizes[1], scratch, picks)
-        store(picks, pool, links[a:b], heard[a:b])
 
 
 @njit
@@ -130,6 +103,7 @@ class Vitis(GossipSystem):
     def __init__(self, config: VitisConfig, network: Network) -> None:
         super().__init__(config, network)
         self._propose_afresh()
+        self._forget_keys()
 
     def row_sizes(self) -> NDArray[np.int64]:
         return np.full(self.network.size, self.config.table_size, np.int64)
@@ -140,12 +114,14 @@ class Vitis(GossipSystem):
         return ["successor", "predecessor"] + ["long"] * long_links + ["friend"] * friends
 
     def exchange(self) -> None:
-        profiles, sizes = self.network.profiles, (self.config.table_size, self.config.ring_and_long_links)
+        structured = self.config.ring_and_long_links
+        friends = Friendships(self.network.profiles, self._signatures, *self._keys)
 
         def select(nodes: tuple[int, int], this: Exchange, out: NewRows) -> None:
-            exchange_round(this, nodes, sizes, profiles, out)
+            exchange_round(this, nodes, structured, friends, out)
 
         self.network.exchange(select, ring_slots=self.ring_slots, max_age=self.config.max_age)
+        self._keys.reverse()
 
     def gossip(self) -> None:
         self._elect((0, len(self.network.topic_ids)), most_rounds=1)
@@ -184,6 +160,12 @@ class Vitis(GossipSystem):
     def interests_changed(self, nodes: Columns) -> None:
         super().interests_changed(nodes)
         self._propose_afresh()
+        self._forget_keys()
+
+    def _forget_keys(self) -> None:
+        """Profiles are new: so are their signatures, and every friend has to be scored again."""
+        self._signatures = make_signatures(self.network.profiles)
+        self._keys = [np.full(len(self.network.views.links), UNKNOWN, np.int64) for _ in range(2)]
 
     def _propose_afresh(self) -> None:
         """Everyone proposes itself; after a change of subscriptions too, which costs the few rounds of an election."""

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import small_world
-from grapevine.blocks.candidates import Candidates
-from grapevine.blocks.profiles import Profiles, clear, fetch, lay_out, preference, utility
+from grapevine.blocks.exchange import Entries
+from grapevine.blocks.profiles import Profiles, ask_for_topics, clear, lay_out, preference, utility
+from grapevine.blocks.small_world import Settled
 from grapevine.blocks.views import FRIEND_TIES, NOBODY
 from grapevine.kernels.csr import Columns
-from grapevine.kernels.jit import njit
+from grapevine.kernels.jit import inlined, njit
 from grapevine.kernels.rng import absorb, stream
 from grapevine.kernels.topic_graph import Scratch
-from grapevine.kernels.topk import largest
 
 
 class Proposals(NamedTuple):
@@ -29,37 +29,106 @@ class Proposals(NamedTuple):
     hops: NDArray[np.int32]  # to the gateway, along parents
 
 
+class Best(NamedTuple):
+    """Room for the friends that a node has chosen so far, by descending preference."""
+
+    nodes: Columns
+    keys: NDArray[np.int64]
+
+
+@njit
+def new_best(most: int) -> Best:
+    """Room for so many friends."""
+    return Best(np.empty(most, np.int32), np.empty(most, np.int64))
+
+
+@inlined
+def choose_friends(
+    p: int,
+    ties: np.uint64,
+    candidates: tuple[Columns, int],
+    profiles: Profiles,
+    dense: NDArray[Any],
+    best: Best,
+    size: int,
+) -> int:
+    """Algorithm 4, the slots that are left: the most similar candidates (Eq. 1; `ties` decides between equals).
+
+    `candidates` are a list and how many of its entries count; a node may stand in it several times, but none that
+    serves another purpose. `best` holds `size` friends already whose keys are known; returns how many there are in the
+    end. `dense` has an entry per topic, all zero before and after.
+    """
+    (nodes, count), room = candidates, len(best.nodes)
+    if count == 0 or room == 0:
+        return size
+    ask_for_topics(nodes, count, profiles)
+    lay_out(p, profiles, dense)
+    least = best.keys[room - 1] if size == room else np.int64(-1)
+    for i in range(np.uint64(count)):
+        node = nodes[i]
+        key = preference(utility(p, node, profiles, dense), absorb(ties, node))
+        if key <= least or is_among(node, best.nodes, 0, size):
+            continue
+        at = size if size < room else room - 1
+        while at > 0 and best.keys[at - 1] < key:
+            best.nodes[at], best.keys[at] = best.nodes[at - 1], best.keys[at - 1]
+            at -= 1
+        best.nodes[at], best.keys[at] = node, key
+        size = min(size + 1, room)
+        least = best.keys[room - 1] if size == room else least
+    clear(p, profiles, dense)
+    return size
+
+
+@inlined
+def is_among(node: int, others: Columns, first: int, last: int) -> bool:
+    """Whether the node is one of the others at first … last-1."""
+    found = False
+    for i in range(np.uint64(first), np.uint64(last)):
+        found |= others[i] == node
+    return found
+
+
+@inlined
+def leave_out(nodes: Columns, count: int, others: Columns, first: int, last: int) -> int:
+    """Take the others at first … last-1 out of the first `count` nodes; returns how many are left, in their order."""
+    kept = np.uint64(0)
+    for i in range(np.uint64(count)):
+        node = nodes[i]
+        nodes[kept] = node
+        kept += np.uint64(not is_among(node, others, first, last))
+    return int(np.int64(kept))
+
+
 @njit
 def select_neighbors(
-    seed: int,
-    p: int,
-    pool: Candidates,
+    draws: tuple[int, int],
+    heard_of: Entries,
+    others: int,
+    settled: Settled,
     profiles: Profiles,
     structured: int,
-    scratch: tuple[NDArray[Any], NDArray[np.int64]],
-    picks: Columns,
+    out: tuple[Columns, Columns],
 ) -> None:
-    """Algorithm 4 after the ring links: long links, and for the rest the most similar (ties by hash).
+    """Algorithm 4 for one node that remembers nothing of its last choice: its table and ring backups into `out`.
 
-    `picks` has an entry per slot of p's table; the ring links are there already, the next up to `structured` become
-    long links, the others friends. Picks are positions in the pool, NOBODY where there are too few candidates; a
-    candidate is picked once. `scratch` is a weight per topic (all zero before and after) and a key per candidate.
+    `draws` are the seed and the node. The first `others` entries are ring backups and serve the ring alone. The first
+    `structured` slots of the table are for ring and long links.
     """
-    small_world.choose_long(seed, p, profiles.ids, pool, (small_world.RING_SLOTS, structured), picks)
-    dense, keys = scratch
-    count = pool.size[0]
-    fetch(pool.nodes[:count], profiles, keys)
-    lay_out(p, profiles, dense)
-    ties = stream(seed, FRIEND_TIES, p)
-    for at in range(count):
-        other = pool.nodes[at]
-        keys[at] = preference(utility(p, other, profiles, dense), absorb(ties, other))
-    clear(p, profiles, dense)
-    for slot in range(structured):
-        if NOBODY < picks[slot] < count:
-            keys[picks[slot]] = -1
-    found = largest(keys[:count], len(picks) - structured, picks[structured:])
-    picks[structured + found :] = NOBODY
+    (_, p), (links, backups), count = draws, out, len(heard_of.nodes)
+    near, table = small_world.new_nearest(len(backups)), (links, 0)
+    small_world.read_ids(heard_of, count, profiles.ids)
+    small_world.find_nearest(profiles.ids[p], heard_of, count, settled[0], near)
+    backups[:] = near.nodes
+    small_world.choose_ring(profiles.ids[p], heard_of, count, settled, near, table)
+    slots = small_world.RING_SLOTS, structured
+    small_world.choose_long(draws, profiles.ids, heard_of, (others, count), slots, table)
+    best, dense = new_best(len(links) - structured), np.zeros_like(profiles.weights)
+    strangers = heard_of.nodes[others:].copy()
+    left = leave_out(strangers, len(strangers), links, 0, structured)
+    found = choose_friends(p, stream(draws[0], FRIEND_TIES, p), (strangers, left), profiles, dense, best, 0)
+    links[structured : structured + found] = best.nodes[:found]
+    links[structured + found :] = NOBODY
 
 
 @njit

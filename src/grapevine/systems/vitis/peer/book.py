@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import small_world
-from grapevine.blocks.candidates import Candidates, new_candidates, offer_all, start_over
+from grapevine.blocks.exchange import Entries
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.systems.contracts.peer import Address
@@ -22,7 +22,6 @@ from grapevine.systems.vitis.rules import select_neighbors
 
 Overlap = Callable[[Address], tuple[int, int]]  # how many topics a node has in common with this one, and in all
 
-_ROOM = 512  # for candidates of the ring
 _OWN = 0
 
 
@@ -116,21 +115,27 @@ class Book:
         Ring links are taken among nodes that have been there for `settle_s`. Free slots of the table are NOBODY.
         """
         arrays = _Arrays(self, now, settle_s, overlap)
-        pool = arrays.pool(candidates)
-        picks = np.full(config.table_size, NOBODY, np.int32)
-        end = pool.size[0]
+        rows = np.concatenate([self._rows_of(backups), self._rows_of(candidates)])  # backups serve the ring alone
+        table = np.full(config.table_size, NOBODY, np.int32)
         kept = np.full(2 * config.ring_backups, NOBODY, np.int32)
-        arrays.offer(pool, backups)  # the backups serve the ring alone (small_world.fill_ring)
-        if len(kept):
-            small_world.keep_backups(_OWN, arrays.profiles.ids, arrays.views.alive, pool, kept)
-        small_world.choose_ring(_OWN, arrays.profiles.ids, arrays.views, pool, picks)
-        ring = [int(pool.nodes[at]) if at >= 0 else NOBODY for at in picks[: small_world.RING_SLOTS]]
-        pool.size[0] = end
-        scratch = np.zeros_like(arrays.profiles.weights), np.empty(len(pool.nodes), np.int64)
-        select_neighbors(self._seed, _OWN, pool, arrays.profiles, config.ring_and_long_links, scratch, picks)
-        rows = [*ring, *(int(pool.nodes[at]) if at >= 0 else NOBODY for at in picks[small_world.RING_SLOTS :])]
+        select_neighbors(
+            (self._seed, _OWN),
+            Entries(rows, np.empty(len(rows), np.uint64)),
+            len(self._rows_of(backups)),
+            (np.ones_like(arrays.settled), arrays.settled),
+            arrays.profiles,
+            config.ring_and_long_links,
+            (table, kept),
+        )
         node_of = {row: node for node, row in self._rows.items()}
-        return [node_of.get(row, NOBODY) for row in rows], [node_of[row] for row in kept.tolist() if row != NOBODY]
+        return (
+            [node_of.get(row, NOBODY) for row in table.tolist()],
+            [node_of[row] for row in kept.tolist() if row != NOBODY],
+        )
+
+    def _rows_of(self, nodes: Iterable[Address]) -> NDArray[np.int32]:
+        """The rows of those that are known, without this node's own."""
+        return np.array([row for node in nodes if (row := self._rows.get(node, _OWN)) != _OWN], np.int32)
 
     def next_hops(
         self, now: float, settle_s: float, keys: NDArray[np.uint64], links: list[Address]
@@ -163,35 +168,18 @@ class _Arrays:
     """
 
     def __init__(self, book: Book, now: float, settle_s: float, overlap: Overlap) -> None:
-        self._rows = book._rows
-        size = max(self._rows.values()) + 1
-        ids, settled = np.zeros(size, np.uint64), np.zeros(size, np.bool_)
+        rows = book._rows
+        size = max(rows.values()) + 1
+        ids, self.settled = np.zeros(size, np.uint64), np.zeros(size, np.bool_)
         mass, weights = np.zeros(size, np.int64), np.zeros(size, np.int32)
-        for node, row in self._rows.items():
+        for node, row in rows.items():
             known = book.me if row == _OWN else book.known[node]
             ids[row] = known.ring_id
             weights[row], mass[row] = (0, known.topic_count) if row == _OWN else overlap(node)
-            settled[row] = book.has_settled(node, now, settle_s)
+            self.settled[row] = book.has_settled(node, now, settle_s)
         topics = np.concatenate([np.arange(size), np.arange(1, size)]).astype(np.uint16)
         starts = np.concatenate([[0], np.arange(size, 2 * size)]).astype(np.int64)
         self.profiles = Profiles(ids, starts, topics, weights, mass)
-        self.views = _views(settled, np.empty(0, np.int32))
-
-    def pool(self, nodes: Iterable[Address]) -> Candidates:
-        """A buffer of candidates, with room for some more."""
-        rows = self._of(nodes)
-        made = new_candidates(len(rows) + _ROOM)
-        start_over(made, len(rows) + _ROOM)
-        offer_all(made, rows, np.zeros(len(rows), np.int32), 0, _OWN)
-        return made
-
-    def offer(self, pool: Candidates, nodes: Iterable[Address]) -> None:
-        """Add these nodes to a buffer of candidates."""
-        rows = self._of(nodes)
-        offer_all(pool, rows, np.zeros(len(rows), np.int32), 0, _OWN)
-
-    def _of(self, nodes: Iterable[Address]) -> NDArray[np.int32]:
-        return np.array([self._rows[node] for node in nodes if node in self._rows], np.int32)
 
 
 def by_freshness(heard: Mapping[Address, float], most: int) -> list[Address]:
