@@ -51,12 +51,11 @@ def test_without_a_place_to_write_beside_the_package_the_users_cache_is_taken(
 
 COMPILES = """
 import sys
-import numpy as np
-from grapevine.kernels import topk
+from grapevine.kernels.rng import priorities
 print("ready", flush=True)
 sys.stdin.readline()
-topk.largest(np.arange(9), 3, np.empty(3, np.int32))
-print(sum(topk.largest.stats.cache_misses.values()))
+priorities(1, 2, 3)
+print(sum(priorities.stats.cache_misses.values()))
 """
 
 

@@ -79,14 +79,3 @@ def offer_all(into: Candidates, nodes: NDArray[np.int32], heard: NDArray[np.int3
             size = np.uint32(size + 1)
             slots[slot] = np.int32(size)
     into.size[0] = np.int64(size)
-
-
-@njit
-def store(picks: NDArray[np.int32], pool: Candidates, links: NDArray[np.int32], heard: NDArray[np.int32]) -> None:
-    """Write the picked candidates into a table's row. A pick is a position in the pool; below 0: the slot stays
-    free."""
-    for slot in range(len(picks)):
-        if picks[slot] >= 0:
-            links[slot], heard[slot] = pool.nodes[picks[slot]], pool.heard[picks[slot]]
-        else:
-            links[slot] = -1

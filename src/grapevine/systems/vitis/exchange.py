@@ -2,7 +2,7 @@
 
 Theory. What a node keeps hardly changes from round to round, so its own links are the bar that others have to clear.
 The keys of its friends are remembered beside its table. Whatever it hears of is compared with the worst of them by one
-cache line (`blocks/signatures`); what may clear that, about one entry in a hundred where subscriptions are correlated,
+cache line (`signatures`); what may clear that, about one entry in a hundred where subscriptions are correlated,
 is scored exactly. The ring is treated alike: backups first, then only what is nearer than the farthest of them.
 
 Invariants:
@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from grapevine.blocks import exchange, small_world
 from grapevine.blocks.exchange import Entries, Exchange, NewRows
 from grapevine.blocks.profiles import Profiles
-from grapevine.blocks.signatures import Signatures, bar_of, read_ids, survivors
 from grapevine.blocks.small_world import Nearest
 from grapevine.blocks.views import FRIEND_TIES, NOBODY
 from grapevine.kernels.csr import Columns
 from grapevine.kernels.jit import borrowing, inlined, njit
 from grapevine.kernels.rng import stream
 from grapevine.systems.vitis.rules import Best, choose_friends, is_among, leave_out, new_best
+from grapevine.systems.vitis.signatures import Signatures, bar_of, read_ids, survivors
 
 UNKNOWN = -1  # the key of a link that has to be scored again
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from grapevine.blocks import small_world
 from grapevine.blocks.exchange import Exchange, NewRows
 from grapevine.blocks.network import Network
-from grapevine.blocks.signatures import make_signatures
 from grapevine.blocks.small_world import Ids
 from grapevine.blocks.views import GATEWAY_TIES, NOBODY
 from grapevine.kernels.csr import Columns, Starts
@@ -27,6 +26,7 @@ from grapevine.systems.contracts.rounds import Delivery, GossipSystem
 from grapevine.systems.vitis.config import VitisConfig
 from grapevine.systems.vitis.exchange import UNKNOWN, Friendships, exchange_round
 from grapevine.systems.vitis.rules import Proposals, choose_gateway
+from grapevine.systems.vitis.signatures import make_signatures
 
 MOST_ELECTION_ROUNDS = 200  # far above what is seen (28 at d = 5): an election that does not settle is cut off
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.blocks.profiles import Profiles, make_profiles
-from grapevine.blocks.signatures import ID_WORD, bar_of, make_signatures, survivors
 from grapevine.kernels.jit import njit
 from grapevine.synthetic import generate
+from grapevine.systems.vitis.signatures import ID_WORD, bar_of, make_signatures, survivors
 
 
 @njit
