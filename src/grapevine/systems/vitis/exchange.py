@@ -33,12 +33,11 @@ UNKNOWN = -1  # the key of a link that has to be scored again
 
 
 class Friendships(NamedTuple):
-    """What the choice of friends reads: profiles with their signatures, and the keys of links, by slot; and writes."""
+    """What the choice of friends reads, and the keys that it remembers."""
 
     profiles: Profiles
     signatures: Signatures
-    keys: NDArray[np.int64]
-    new_keys: NDArray[np.int64]
+    keys: NDArray[np.int64]  # of links, by slot; nobody but their owner reads them, so they are renewed in place
 
 
 class Scratch(NamedTuple):
@@ -100,7 +99,7 @@ def _exchange_rows(
         kept = choose_friends(p, ties, (candidates, found), profiles, dense, best, kept)
         for i in range(len(best.nodes)):
             at = views.starts[p] + structured + i
-            out.links[at], friends.new_keys[at] = (best.nodes[i], best.keys[i]) if i < kept else (NOBODY, UNKNOWN)
+            out.links[at], friends.keys[at] = (best.nodes[i], best.keys[i]) if i < kept else (NOBODY, UNKNOWN)
         exchange.hear(p, this, out)
 
 

@@ -115,13 +115,12 @@ class Vitis(GossipSystem):
 
     def exchange(self) -> None:
         structured = self.config.ring_and_long_links
-        friends = Friendships(self.network.profiles, self._signatures, *self._keys)
+        friends = Friendships(self.network.profiles, self._signatures, self._keys)
 
         def select(nodes: tuple[int, int], this: Exchange, out: NewRows) -> None:
             exchange_round(this, nodes, structured, friends, out)
 
         self.network.exchange(select, ring_slots=self.ring_slots, max_age=self.config.max_age)
-        self._keys.reverse()
 
     def gossip(self) -> None:
         self._elect((0, len(self.network.topic_ids)), most_rounds=1)
@@ -165,7 +164,7 @@ class Vitis(GossipSystem):
     def _forget_keys(self) -> None:
         """Profiles are new: so are their signatures, and every friend has to be scored again."""
         self._signatures = make_signatures(self.network.profiles)
-        self._keys = [np.full(len(self.network.views.links), UNKNOWN, np.int64) for _ in range(2)]
+        self._keys = np.full(len(self.network.views.links), UNKNOWN, np.int64)
 
     def _propose_afresh(self) -> None:
         """Everyone proposes itself; after a change of subscriptions too, which costs the few rounds of an election."""
