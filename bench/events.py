@@ -2,22 +2,25 @@
 
     .venv/bin/python -m bench.events [--large]
 
-The reference, in the same run: SimPy's plain timeouts, which do less than a peer (no session, no effects). `--large`
-adds Rappel with 5,000 nodes for 4 virtual hours.
+The reference, in the same run: SimPy's plain timeouts, which do less than a peer (no session, no effects). Once all of
+them last a second, so that everybody acts at once; once no two are alike. `--large` adds Rappel with 5,000 nodes for
+4 virtual hours.
 """
 
 from __future__ import annotations
 
 import argparse
 import resource
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from itertools import cycle
+from random import Random
 from typing import Any
 
 import simpy
 
 from bench.rounds import Watch
 from grapevine.sim.clock import ClockConfig
-from grapevine.sim.events import Events
+from grapevine.sim.events import Delay, Events
 from grapevine.sim.latency import LatencyConfig, make_latency
 from grapevine.sim.simulate import simulate
 from grapevine.synthetic import generate
@@ -46,13 +49,22 @@ class Sleeper(Peer):
 
 
 class Talker(Sleeper):
-    """Passes a message on to its neighbour."""
+    """Passes a message on to its neighbour, once it is asked to begin."""
 
     def __init__(self, neighbour: int) -> None:
         self.again = (Send(neighbour, Nothing()),)
 
+    def start(self, now: float) -> Effects:
+        return ()
+
     def on_message(self, now: float, sender: int, message: Any) -> Effects:
         return self.again
+
+
+def unlike() -> Callable[[], float]:
+    """Seconds between 0 and 2, no two alike in a hundred thousand."""
+    random = Random(1)
+    return cycle([2 * random.random() for _ in range(100_000)]).__next__
 
 
 def timers(peers: int) -> float:
@@ -65,15 +77,25 @@ def timers(peers: int) -> float:
     return EVENTS / watch.spent().cpu
 
 
-def messages(peers: int) -> float:
-    """Messages a CPU second."""
-    engine = Events(lambda now, a, b: 1.0)
-    for node in range(peers):
-        engine.start(node, Sleeper() if peers == 1 else Talker((node + 1) % peers))
+def messages(peers: int, delay: Delay = lambda now, a, b: 1.0) -> float:
+    """Messages a CPU second, of which one for every peer is on its way all the time."""
+    engine = Events(delay)
+    talkers = [Talker((node + 1) % peers) for node in range(peers)]
+    for node, talker in enumerate(talkers):
+        engine.start(node, talker)
+    for node, talker in enumerate(talkers):  # not before everybody is there: a message to nobody is lost
+        engine.do(node, talker.again)
     engine.run(1.0)
     watch, before = Watch(), sum(engine.counts.values())
     engine.run(1.0 + EVENTS / peers)
-    return (sum(engine.counts.values()) - before) / watch.spent().cpu
+    spent = watch.spent()
+    return (sum(engine.counts.values()) - before) / spent.cpu
+
+
+def messages_unlike(peers: int) -> float:
+    """Messages a CPU second, of which no two take the same time."""
+    seconds = unlike()
+    return messages(peers, lambda now, a, b: seconds())
 
 
 def timeouts(processes: int) -> float:
@@ -91,18 +113,37 @@ def timeouts(processes: int) -> float:
     return EVENTS / watch.spent().cpu
 
 
-def best(peers: int, times: int = 7) -> tuple[float, float, float]:
+def timeouts_unlike(processes: int) -> float:
+    """SimPy's timeouts a CPU second, no two alike."""
+    env, seconds, slept = simpy.Environment(), unlike(), 0
+
+    def sleep() -> Generator[simpy.Event, None, None]:
+        nonlocal slept
+        while True:
+            yield env.timeout(seconds())
+            slept += 1
+
+    for _ in range(processes):
+        env.process(sleep())
+    watch = Watch()
+    env.run(EVENTS / processes)
+    return slept / watch.spent().cpu
+
+
+def best(peers: int, *measures: Callable[[int], float], times: int = 7) -> list[float]:
     """The best of some runs of each, in turn: the machine is never quiet."""
-    runs = [(timeouts(peers), timers(peers), messages(peers)) for _ in range(times)]
-    reference, ours, passed = (max(column) for column in zip(*runs, strict=True))
-    return reference, ours, passed
+    runs = [[measure(peers) for measure in measures] for _ in range(times)]
+    return [max(column) for column in zip(*runs, strict=True)]
 
 
 def engine() -> None:
     for peers in (10, 100, 5_000):
-        reference, ours, passed = best(peers)
+        reference, ours, passed = best(peers, timeouts, timers, messages)
         print(f"{peers:>5} peers: SimPy's timeouts {reference:>9,.0f} a CPU second; timers {ours:>9,.0f}", end="")
         print(f" ({ours / reference:.2f} times), messages {passed:>9,.0f} ({passed / reference:.2f} times)")
+        reference, passed = best(peers, timeouts_unlike, messages_unlike)
+        print(f"      no two alike: timeouts {reference:>9,.0f}; messages {passed:>9,.0f}", end="")
+        print(f" ({passed / reference:.2f} times)")
 
 
 def latency(nodes: int = 5_001, calls: int = 200_000) -> None:

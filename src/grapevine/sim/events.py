@@ -9,27 +9,33 @@ Theory. A queue holds what is going to happen: a message that arrives, a timer t
 planned. The earliest is taken out, the clock jumps to it, the peer concerned is told, and its effects are carried out,
 which may put more into the queue. Nothing else moves the clock, and peers have no other way to notice the world.
 
+The queue is a heap. What is put in for the same time as the thing before it, with nothing taken out in between, does
+not go into the heap: it follows that thing wherever it goes. So a crowd that acts at once costs the heap one entry.
+
 Invariants:
 1. Everything happens in the order of time, then of cause (what was put into the queue earlier), so a run is a function
    of peers, delays and seed.
 2. A node has one session at a time, which is one `Peer`. Messages and timers belong to the session that they were meant
    for: like bytes in a connection they are lost when it ends, even if the node is back before they would have arrived.
 3. Messages between the same two nodes may overtake each other, if delays change; peers have to bear it.
+4. Where a peer or an action raises, `run` raises, and what it had not come to yet is still in the queue.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+import math
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from random import Random
 from typing import Any, Protocol
 
 from grapevine.model.errors import UsageError
-from grapevine.systems.contracts.peer import Address, Deliver, Effects, Finished, Peer, Send, SetTimer
+from grapevine.systems.contracts.peer import Address, Deliver, Effects, Finished, Message, Peer, Send, SetTimer
 
 Delay = Callable[[float, Address, Address], float]  # (now, sender, receiver) → seconds until a message arrives
-_NOBODY, _TIMER, _ACTION = -1, -2, -3  # no node; in the place of a sender: it is a timer, it is a planned action
+_NEVER = math.nan  # equal to no time
 
 
 class Observer(Protocol):
@@ -70,12 +76,26 @@ class Observers:
             observer.delivered(now, node, event)
 
 
+@dataclass(slots=True, eq=False)
+class _Session:
+    """A node's stay: messages and timers carry the session that they are meant for."""
+
+    node: Address
+    peer: Peer | None  # None: it is over
+    got: int = 0  # messages that arrived since `restart_load`
+
+
+_Due = tuple[_Session | None, Address | None, Any]
+"""What is going to happen: who is told, the sender, the message. Without a sender it is a timer, and without a session
+an action that was planned."""
+
+
 class Events:
     """A network of peers and its clock, in seconds from 0.
 
     `delay` says how long a message takes, `loss` and `duplication` which shares of all messages are lost and arrive
     twice. The `observer` is told of events; of every message that is sent, only with `watch_sends`, because that costs
-    time.
+    time. `peers` has the current session of every node that is online; only the engine changes it.
     """
 
     def __init__(
@@ -89,29 +109,38 @@ class Events:
         watch_sends: bool = False,
     ) -> None:
         self.now = 0.0
-        self.peers: dict[Address, Peer] = {}  # the current session of every node that is online
-        self.counts: Counter[type] = Counter()  # messages sent, by kind
-        self.sent: Counter[Address] = Counter()  # messages sent, by sender
-        self.got: Counter[Address] = Counter()  # messages that arrived, by receiver
-        self.events_sent: Counter[Address] = Counter()  # messages sent that carried an event, by sender
+        self.peers: dict[Address, Peer] = {}
+        self._sessions: dict[Address, _Session] = {}  # of the same nodes
         self._delay = delay
         self._random = Random(f"network {seed}")
         self._groups: dict[Address, int] | None = None
         self.disturb(loss=loss, duplication=duplication)
         self._observer, self._watch_sends = observer, watch_sends and observer is not None
-        self._queue: list[tuple[float, int, Address, Peer | None, Address, Any]] = []
-        self._order = 0
+        # Messages sent, by kind and sender: one number to add to where a message is sent, and three sums to read.
+        self._sent: defaultdict[type[Message], defaultdict[Address, int]] = defaultdict(lambda: defaultdict(int))
+        self._sent_before: Counter[type[Message]] = Counter()  # by kind, until `restart_load`
+        self._got: Counter[Address] = Counter()  # messages that arrived in sessions that are over
+        self._queue: list[tuple[float, int, _Session | None, Address | None, Any]] = []  # time and order, then a `_Due`
+        self._order = 0  # of what was put into the heap last
+        self._latest = _NEVER  # its time, if nothing was taken out since
+        self._followers: defaultdict[int, list[_Due]] = defaultdict(list)  # by the order of what they follow
+        self._at_once: deque[_Due] = deque()  # followers of what was taken out last: they are next
+
+    # What the world does
 
     def start(self, node: Address, peer: Peer) -> None:
         """A session of the node begins now. UsageError if one is going on."""
         if node in self.peers:
             raise UsageError(f"node {node}: is there already; crash it or let it leave first")
-        self.peers[node] = peer
+        self.peers[node], self._sessions[node] = peer, _Session(node, peer)
         self.do(node, peer.start(self.now))
 
     def crash(self, node: Address) -> None:
         """The node's session, if there is one, ends without a word; what was on its way to it is lost."""
-        self.peers.pop(node, None)
+        if self.peers.pop(node, None) is not None:
+            session = self._sessions.pop(node)
+            session.peer = None
+            self._got[node] += session.got
 
     def leave(self, node: Address) -> None:
         """Ask the peer to leave in good order; its session ends when it says `Finished`, which may take time."""
@@ -120,8 +149,7 @@ class Events:
 
     def at(self, time: float, action: Callable[[], None]) -> None:
         """Call `action` at this time; now, if it is past. It may do anything with the engine, also plan more."""
-        self._order += 1
-        heappush(self._queue, (max(time, self.now), self._order, _NOBODY, None, _ACTION, action))
+        self._put(max(time, self.now), (None, None, action))
 
     def part(self, groups: Sequence[Sequence[Address]]) -> None:
         """Messages sent between these groups are lost until `heal`. Nodes in none of them are one more group."""
@@ -141,51 +169,110 @@ class Events:
         self._loss, self._duplication = loss, duplication
         self._rough = loss > 0 or duplication > 0 or self._groups is not None
 
+    # What was counted: made when it is asked for, so a loop over nodes should ask once
+
+    @property
+    def counts(self) -> Counter[type[Message]]:
+        """Messages sent from the beginning on, by kind. What is lost on the way was sent as well."""
+        return self._sent_before + Counter({kind: sum(senders.values()) for kind, senders in self._sent.items()})
+
+    @property
+    def sent(self) -> Counter[Address]:
+        """Messages sent since `restart_load`, by sender."""
+        return _total(self._sent.values())
+
+    @property
+    def events_sent(self) -> Counter[Address]:
+        """Messages sent since `restart_load` that carried an event, by sender."""
+        return _total(senders for kind, senders in self._sent.items() if kind.carries_event)
+
+    @property
+    def got(self) -> Counter[Address]:
+        """Messages that arrived since `restart_load`, by receiver."""
+        return self._got + Counter({node: session.got for node, session in self._sessions.items()})
+
+    def restart_load(self) -> None:
+        """Forget how much each node has sent and got so far: the measurement begins now. `counts` go on."""
+        self._sent_before = self.counts
+        self._sent.clear()
+        self._got.clear()
+        for session in self._sessions.values():
+            session.got = 0
+
+    # What happens
+
     def run(self, until: float) -> None:
         """Let everything happen that happens up to this time; then it is `now`. May be called again and again."""
-        queue, peers, got, observer, do, pop = self._queue, self.peers, self.got, self._observer, self.do, heappop
-        while queue and queue[0][0] <= until:
-            self.now, _, node, peer, sender, what = pop(queue)
-            if peers.get(node) is not peer:
-                continue  # that session is over
-            if sender == _TIMER:
-                do(node, peer.on_timer(self.now, what))  # type: ignore[union-attr]  # only peers set timers
-            elif sender == _ACTION:
+        if until < self.now:
+            return
+        queue, followers, at_once = self._queue, self._followers, self._at_once
+        observer, do, pop = self._observer, self.do, heappop
+        while True:
+            if at_once:
+                session, sender, what = at_once.popleft()
+            elif queue and queue[0][0] <= until:
+                self.now, order, session, sender, what = pop(queue)
+                self._latest = _NEVER
+                if followers and order in followers:
+                    at_once.extend(followers.pop(order))
+            else:
+                break
+            if session is None:
                 what()
-            elif peer is not None:
-                got[node] += 1
+                continue
+            peer = session.peer
+            if peer is None:
+                continue  # that session is over
+            if sender is None:
+                do(session.node, peer.on_timer(self.now, what))
+            else:
+                session.got += 1
                 if observer is not None and what.carries_event:
-                    observer.received(self.now, node, sender, what)
-                do(node, peer.on_message(self.now, sender, what))
+                    observer.received(self.now, session.node, sender, what)
+                do(session.node, peer.on_message(self.now, sender, what))
         self.now = max(self.now, until)
 
     def do(self, node: Address, effects: Effects) -> None:
         """Carry out the effects that the node's peer answered with. For callers that ask a peer something themselves,
         such as to publish; link effects mean nothing here, since there are no connections."""
-        peer = self.peers.get(node)
+        now = self.now
+        sender: Address | None
         for effect in effects:
-            if isinstance(effect, SetTimer):
-                self._order += 1
-                heappush(self._queue, (self.now + effect.after_s, self._order, node, peer, _TIMER, effect.timer))
-            elif isinstance(effect, Send):
-                self._send(node, effect.to, effect.message)
-            elif isinstance(effect, Deliver):
-                if self._observer is not None:
-                    self._observer.delivered(self.now, node, effect)
-            elif isinstance(effect, Finished):
-                self.crash(node)
+            if type(effect) is SetTimer:
+                session, sender, what = self._sessions.get(node), None, effect.timer
+                time = now + effect.after_s
+            elif type(effect) is Send:
+                to, sender, what = effect.to, node, effect.message
+                self._sent[type(what)][node] += 1
+                if self._rough or self._watch_sends:
+                    self._send(node, to, what)
+                    continue
+                session = self._sessions.get(to)
+                time = now + self._delay(now, node, to)
+            else:
+                if isinstance(effect, Finished):
+                    self.crash(node)
+                elif isinstance(effect, Deliver) and self._observer is not None:
+                    self._observer.delivered(now, node, effect)
+                continue
+            if session is None:
+                continue  # nobody is there to be told
+            if time == self._latest:  # `_put`, without the cost of a call
+                self._followers[self._order].append((session, sender, what))
+            else:
+                self._latest = time
+                self._order = order = self._order + 1
+                heappush(self._queue, (time, order, session, sender, what))
 
     def _send(self, node: Address, to: Address, message: Any) -> None:
-        self.sent[node] += 1
-        self.counts[type(message)] += 1
-        if message.carries_event:
-            self.events_sent[node] += 1
+        """Send a message where some are lost or doubled, or where the observer wants to know."""
         copies, arrives = self._copies(node, to) if self._rough else 1, None
+        session = self._sessions.get(to)
         while copies:
             copies -= 1
             arrives = self.now + self._delay(self.now, node, to)
-            self._order += 1
-            heappush(self._queue, (arrives, self._order, to, self.peers.get(to), node, message))
+            if session is not None:
+                self._put(arrives, (session, node, message))
         if self._watch_sends and self._observer is not None:
             self._observer.sent(self.now, node, to, message, arrives)
 
@@ -195,3 +282,20 @@ class Events:
         if groups is not None and groups.get(node) != groups.get(to):
             return 0
         return 0 if self._random.random() < self._loss else 1 + (self._random.random() < self._duplication)
+
+    def _put(self, time: float, due: _Due) -> None:
+        """Something is going to happen at this time, after all that was put into the queue for it before."""
+        if time == self._latest:
+            self._followers[self._order].append(due)
+        else:
+            self._latest = time
+            self._order += 1
+            heappush(self._queue, (time, self._order, *due))
+
+
+def _total(parts: Iterable[Mapping[Address, int]]) -> Counter[Address]:
+    """The sum of some counts."""
+    total: Counter[Address] = Counter()
+    for part in parts:
+        total.update(part)
+    return total

@@ -126,7 +126,7 @@ def _node_load(run: PeerRun) -> pa.Table:
 
 def _peers(run: PeerRun) -> Iterable[dict[str, Any]]:
     engine, workload, system = run.engine, run.workload, run.system
-    online = set(_online(run))
+    online, got, sent, events_sent = set(_online(run)), engine.got, engine.sent, engine.events_sent
     for node in sorted(online | set(run.online_s)):
         roles = system.neighbours(engine.peers[node]) if node in online else {}
         neighbours = [[kind for kind in kinds if kind not in ADMIRERS] for kinds in roles.values()]
@@ -139,10 +139,10 @@ def _peers(run: PeerRun) -> Iterable[dict[str, Any]]:
             "subscriptions": len(workload.topics_of(node)),
             "neighbours": sum(bool(kinds) for kinds in neighbours),
             "roles": sum(len(kinds) for kinds in neighbours),
-            "messages_in": engine.got[node],
-            "messages_out": engine.sent[node],
+            "messages_in": got[node],
+            "messages_out": sent[node],
             "events_in": received,
-            "events_out": engine.events_sent[node],
+            "events_out": events_sent[node],
         }
 
 
