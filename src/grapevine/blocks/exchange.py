@@ -6,7 +6,7 @@ Heartbeats: then it sends its profile to all its neighbours and hears from those
 is dropped. When a descriptor travels, the round in which its subject was last heard travels with it, or the dead would
 circulate forever.
 
-A system's kernel does for each of its nodes: `gather` what it hears of, select by its rule, `keep` what was selected.
+A system's kernel does for each of its nodes: `gather` what it hears of, select by its rules, `hear` from the new links.
 Everything is read from the views at the start of the round, and written elsewhere.
 
 What is gathered is a plain list of entries, in which a node may stand several times. Removing duplicates first would
