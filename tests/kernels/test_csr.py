@@ -51,3 +51,10 @@ def test_rows_that_shrink_lose_their_end_and_rows_that_grow_keep_what_was_there(
     old_starts, starts = np.array([0, 3, 4], np.int64), np.array([0, 2, 5], np.int64)
     csr.copy_rows(old_starts, np.array([1, 2, 3, 4], np.int32), starts, new)
     assert new.tolist() == [1, 2, 4, -1, -1]
+
+
+@given(st.lists(st.integers(0, 40), unique=True), st.integers(-1, 41), st.integers(0, 5))
+def test_a_number_is_found_where_it_is(numbers: list[int], number: int, before: int) -> None:
+    columns = np.array([number] * before + sorted(numbers) + [number], np.int32)
+    expected = before + sorted(numbers).index(number) if number in numbers else -1
+    assert csr.find(columns, before, before + len(numbers), number) == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -30,6 +32,31 @@ def test_clusters_and_diameters_agree_with_networkx(size: int, density: float, s
         sizes = [size for part in parts if (size := sum(counted[node] for node in part))]
         assert out[topic].tolist() == [sum(sizes), len(sizes), max(sizes, default=0)]
         assert far[topic] == max((nx.diameter(online.subgraph(part)) for part in parts), default=0)
+
+
+SHAPES: dict[str, Callable[[int], nx.Graph[int]]] = {
+    "path": nx.path_graph,
+    "cycle, which has no middle": nx.cycle_graph,
+    "star": lambda size: nx.star_graph(size - 1),
+    "complete": nx.complete_graph,
+    "tree": lambda size: nx.full_rary_tree(2, size),
+    "two paths, the second one longer": lambda size: nx.disjoint_union(nx.path_graph(size // 3), nx.path_graph(size)),
+    "a path between two cliques": lambda size: nx.barbell_graph(size // 3 + 2, size // 3),
+    "sparse": lambda size: nx.gnm_random_graph(size, 3 * size // 2, seed=size),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", [1, 2, 3, 10, 41, 150])
+def test_a_diameter_needs_no_search_from_every_member(shape: str, size: int) -> None:
+    graph: nx.Graph[int] = SHAPES[shape](size)
+    count = len(graph)
+    order = np.random.default_rng(size).permutation(count).tolist()
+    links = both_ways({order[node]: [order[other] for other in graph[node]] for node in graph}, count)
+    everyone, far = np.arange(count, dtype=np.int32), np.zeros(1, np.int64)
+    subscribers = np.array([0, count], np.int64), everyone
+    topic_diameters(np.zeros(1, np.int32), subscribers, links, np.ones(count, np.bool_), far)
+    assert far[0] == max(nx.diameter(graph.subgraph(part)) for part in nx.connected_components(graph))
 
 
 def test_ring_correctness_counts_nodes_with_both_true_neighbours() -> None:

@@ -17,6 +17,11 @@ def test_a_user_has_different_ids_as_node_and_as_topic() -> None:
     assert ring_ids("node", ["7"])[0] != ring_ids("topic", ["7"])[0]
 
 
+@given(st.lists(st.text(max_size=5)))
+def test_ids_of_many_names_are_those_of_each_with_its_kind(names: list[str]) -> None:
+    assert ring_ids("node", names).tolist() == [ring_id(f"node:{name}") for name in names]
+
+
 @given(ids, ids)
 def test_distance_is_symmetric_and_at_most_half_the_ring(a: int, b: int) -> None:
     assert distance(a, b) == distance(b, a) <= RING_SIZE // 2

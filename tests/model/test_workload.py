@@ -22,6 +22,17 @@ def test_both_directions_hold_the_same_pairs_whatever_their_order(wanted: set[tu
     assert all(np.all(np.diff(workload.subscribers_of(t)) > 0) for t in range(10))
 
 
+@given(pairs)
+def test_rows_make_the_same_workload_as_their_pairs(wanted: set[tuple[int, int]]) -> None:
+    nodes, topics = [n for n, _ in wanted], [t for _, t in wanted]
+    by_pairs = Workload.from_pairs(nodes, topics, node_count=20, topic_count=10, publishers=range(10))
+    by_rows = Workload.from_rows(by_pairs.node_topics, topic_count=10, publishers=range(10))
+    assert (by_rows.node_count, by_rows.topic_count) == (20, 10)
+    assert by_rows.topic_nodes.starts.tolist() == by_pairs.topic_nodes.starts.tolist()
+    assert by_rows.topic_nodes.columns.tolist() == by_pairs.topic_nodes.columns.tolist()
+    assert by_rows.rates.tolist() == [1.0] * 10 and by_rows.publishers.tolist() == list(range(10))
+
+
 def test_it_says_what_it_is() -> None:
     workload = Workload.from_pairs([0, 1], [0, 0], node_count=3, topic_count=1, name="tiny")
     assert repr(workload) == "Workload('tiny': 3 nodes, 1 topics, 2 subscriptions)"

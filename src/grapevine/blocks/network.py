@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import exchange, sampling, small_world
+from grapevine.blocks.neighbours import accepted, both_ways, online_links
 from grapevine.blocks.profiles import make_profiles
-from grapevine.blocks.views import ACCEPTANCE, BOOTSTRAP, NOBODY, Views, group_contacts
+from grapevine.blocks.views import BOOTSTRAP, NOBODY, Views, group_contacts
 from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
-from grapevine.kernels.rng import absorb, below, draw, stream
+from grapevine.kernels.rng import below, draw
 from grapevine.model.workload import Csr, Workload
 
 # A system's kernel: it writes the new rows of the nodes first … last-1, all of them, also those of nodes that are gone.
@@ -57,7 +58,7 @@ class Network:
         self.joined = np.zeros(workload.node_count, np.int32)  # the round of the last join
         self.settle_rounds = settle_rounds
         self._settles = np.zeros(workload.node_count, np.int32)  # the round in which a newcomer becomes settled
-        self.set_interests(workload.node_topics)
+        self.set_interests(workload.node_topics, workload.topic_nodes)
         self._cache = [np.full((self.size, sample_size), NOBODY, np.int32) for _ in range(2)]
         self._cache_heard = [np.zeros((self.size, sample_size), np.int32) for _ in range(2)]
         self._backups = [np.full((self.size, 2 * ring_backups), NOBODY, np.int32) for _ in range(2)]
@@ -73,14 +74,15 @@ class Network:
         """The number of nodes, online or not; they are 0 … size-1."""
         return len(self.ids)
 
-    def set_interests(self, node_topics: Csr) -> None:
-        """Take these as everybody's subscriptions from now on; profiles and `topic_nodes` are made anew.
+    def set_interests(self, node_topics: Csr, topic_nodes: Csr | None = None) -> None:
+        """Take these as everybody's subscriptions from now on; profiles are made anew, and `topic_nodes` unless it is
+        given.
 
         The caller tells the system afterwards (`interests_changed`); links stay.
         """
         starts, topics = node_topics.starts, node_topics.columns
         self.profiles = make_profiles(self.ids, starts, topics, self.rates)
-        self.topic_nodes = Csr(*csr.transpose(starts, topics, len(self.topic_ids)))
+        self.topic_nodes = topic_nodes or Csr(*csr.transpose(starts, topics, len(self.topic_ids)))
 
     def set_room(self, row_sizes: NDArray[np.int64]) -> None:
         """Give node p room for row_sizes[p] links. It keeps those that it had, as far as they fit.
@@ -119,16 +121,20 @@ class Network:
         """To be called by a system that wrote into the tables of `views` itself: `neighbours` is worked out anew."""
         self._neighbours = None
 
-    def in_chunks(self, work: Callable[[int, int], object], count: int | None = None) -> None:
+    def in_chunks(
+        self, work: Callable[[int, int], object], count: int | None = None, sizes: NDArray[np.int64] | None = None
+    ) -> None:
         """Call work(first, last) for ranges that cover 0 … count-1 (default: the nodes), on all threads.
 
-        `work` may write what belongs to its range alone. Returns when all is done; an exception of any call is raised.
+        `work` may write what belongs to its range alone. Ranges are equally long; with `sizes`, which has an entry for
+        each of the count (how many subscribers a topic has), they are about equally much work instead. Returns when all
+        is done; an exception of any call is raised.
         """
         count = self.size if count is None else count
         if self._pool is None:
             work(0, count)
             return
-        bounds = np.linspace(0, count, 4 * self.threads + 1).astype(int).tolist()
+        bounds = _bounds(4 * self.threads, count, sizes)
         for done in [self._pool.submit(work, a, b) for a, b in pairwise(bounds) if a < b]:
             done.result()
 
@@ -165,10 +171,10 @@ class Network:
         in random order, the same in every round. The answer is kept until links change.
         """
         if self._neighbours is None:
-            links = _chosen_pairs(self._starts, self._links[0], self.alive)
+            links = online_links(self._starts, self._links[0], self.alive)
             if self.degree_bound is not None:
-                links = _accepted(self.seed, *links, self.size, self.degree_bound)
-            self._neighbours = Csr(*_both_ways(*links, self.size))
+                links = accepted(self.seed, *links, self.degree_bound)
+            self._neighbours = Csr(*both_ways(*links))
         return self._neighbours
 
     def open_at_once(self, nodes: Columns) -> None:
@@ -217,6 +223,15 @@ class Network:
         self._neighbours = None
 
 
+def _bounds(parts: int, count: int, sizes: NDArray[np.int64] | None) -> list[int]:
+    """Where so many ranges begin and end that cover 0 … count-1 and share the sizes equally (default: all are 1)."""
+    if sizes is None:
+        return [count * part // parts for part in range(parts + 1)]
+    before = np.concatenate([[0], np.cumsum(sizes)])
+    inner = np.searchsorted(before, before[-1] * np.arange(1, parts) / parts)
+    return [0, *inner.tolist(), count]
+
+
 @njit
 def _bootstrap(seed: int, now: int, nodes: Columns, online: Columns, ids: NDArray[np.uint64], views: Views) -> None:
     """The newcomers' caches: the bootstrap node first, then its cache, so that they are sorted by freshness."""
@@ -248,54 +263,3 @@ def _drop_links(leaving: NDArray[np.bool_], links: NDArray[np.int32]) -> None:
 def _empty_rows(nodes: Columns, starts: Starts, links: NDArray[np.int32]) -> None:
     for p in nodes:
         links[starts[p] : starts[p + 1]] = NOBODY
-
-
-@njit
-def _chosen_pairs(starts: Starts, links: NDArray[np.int32], alive: NDArray[np.bool_]) -> tuple[Columns, Columns]:
-    """Links between online nodes, by who chose them."""
-    sources, targets = np.empty(len(links), np.int32), np.empty(len(links), np.int32)
-    count = 0
-    for p in range(len(starts) - 1):
-        if alive[p]:
-            for at in range(starts[p], starts[p + 1]):
-                if links[at] != NOBODY and alive[links[at]]:
-                    sources[count], targets[count] = p, links[at]
-                    count += 1
-    return sources[:count], targets[:count]
-
-
-@njit
-def _accepted(seed: int, sources: Columns, targets: Columns, node_count: int, most: int) -> tuple[Columns, Columns]:
-    """The links of which both ends have room when they are asked, in the order of a hash. What two nodes ask of each
-    other is one connection."""
-    order = np.empty(len(sources), np.uint64)
-    for i in range(len(sources)):
-        low, high = min(sources[i], targets[i]), max(sources[i], targets[i])
-        order[i] = absorb(stream(seed, ACCEPTANCE, low), high)
-    degree, kept, count = np.zeros(node_count, np.int64), np.empty(len(sources), np.int64), 0
-    before = np.uint64(0)
-    for i in np.argsort(order):
-        p, q = sources[i], targets[i]
-        if order[i] != before and degree[p] < most and degree[q] < most:
-            degree[p] += 1
-            degree[q] += 1
-            kept[count] = i
-            count += 1
-        before = order[i]
-    return sources[kept[:count]], targets[kept[:count]]
-
-
-@njit
-def _both_ways(sources: Columns, targets: Columns, node_count: int) -> tuple[Starts, Columns]:
-    """Rows of distinct neighbours from pairs in either direction."""
-    ends, others = np.concatenate((sources, targets)), np.concatenate((targets, sources))
-    rows, columns = csr.from_pairs(ends, others, node_count, node_count)
-    kept = np.zeros(len(rows), np.int64)
-    count = 0
-    for p in range(len(rows) - 1):
-        for at in range(rows[p], rows[p + 1]):
-            if at == rows[p] or columns[at] != columns[at - 1]:
-                columns[count] = columns[at]
-                count += 1
-        kept[p + 1] = count
-    return kept, columns[:count]

@@ -207,11 +207,11 @@ def next_hop(p: int, key: np.uint64, fresh: int, ids: Ids, views: Views) -> int:
     cannot loop and all lookups of one key form a tree.
     """
     best, least = NOBODY, ring_distance(ids[p], key) if views.settled[p] else _FARTHEST
-    for at in range(views.starts[p], views.starts[p + 1]):
+    for at in range(np.uint64(views.starts[p]), np.uint64(views.starts[p + 1])):
         q = views.links[at]
-        if q != NOBODY and views.heard[at] >= fresh and views.settled[q]:
-            away = ring_distance(ids[q], key)
-            if away < least:
+        if q != NOBODY:
+            away = ring_distance(ids[np.uint32(q)], key)  # first, since few links are nearer than all before
+            if away < least and views.heard[at] >= fresh and views.settled[q]:
                 best, least = int(q), away
     return best
 
@@ -245,10 +245,10 @@ def hop_below(p: int, target: int, fresh: int, ids: Ids, views: Views) -> int:
     nearest to the target; NOBODY when there is none. Links last heard before the round `fresh` are not used."""
     best, most = NOBODY, np.uint64(0)
     limit = clockwise(ids[p], ids[target])
-    for at in range(views.starts[p], views.starts[p + 1]):
+    for at in range(np.uint64(views.starts[p]), np.uint64(views.starts[p + 1])):
         q = views.links[at]
         if q != NOBODY and views.heard[at] >= fresh:
-            steps = clockwise(ids[p], ids[q])
+            steps = clockwise(ids[p], ids[np.uint32(q)])
             if most < steps <= limit:
                 best, most = int(q), steps
     return best

@@ -16,6 +16,8 @@ from grapevine.kernels.jit import njit
 Starts = NDArray[np.int64]
 Columns = NDArray[np.int32]
 
+_1, _FEW = np.uint64(1), np.uint64(8)
+
 
 @njit
 def count_rows(rows: Columns, row_count: int) -> Starts:
@@ -51,9 +53,29 @@ def row_numbers(starts: Starts) -> Columns:
 @njit
 def transpose(starts: Starts, columns: Columns, column_count: int) -> tuple[Starts, Columns]:
     """The same pairs by column: a row per column with the numbers of the rows that had it, ascending."""
-    rows = row_numbers(starts)
     by_column = count_rows(columns, column_count)
-    return by_column, fill_rows(columns, rows, by_column)
+    cursor, out = by_column[:-1].copy(), np.empty(len(columns), np.int32)
+    for row in range(len(starts) - 1):
+        for at in range(starts[row], starts[row + 1]):
+            out[cursor[columns[at]]] = row
+            cursor[columns[at]] += 1
+    return by_column, out
+
+
+@njit
+def find(columns: Columns, first: int, last: int, number: int) -> int:
+    """The position of the number among the columns first … last-1, which ascend; -1 if it is not there."""
+    low, high = np.uint64(first), np.uint64(last)
+    while high - low > _FEW:  # halve while they are many, then look at each: a few are faster without branches
+        middle = (low + high) >> _1
+        if columns[middle] <= number:
+            low = middle
+        else:
+            high = middle
+    found = -1
+    for at in range(low, high):
+        found = int(np.int64(at)) if columns[at] == number else found
+    return found
 
 
 @njit

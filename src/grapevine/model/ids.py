@@ -26,7 +26,13 @@ def ring_ids(kind: str, names: Iterable[str]) -> NDArray[np.uint64]:
     The kind is hashed with the name. In a social trace a user is both a node and a topic; were both hashed
     alike, every topic would have its own publisher as rendezvous, which no paper assumes.
     """
-    return np.fromiter((ring_id(f"{kind}:{name}") for name in names), dtype=np.uint64)
+    begun = hashlib.sha1(f"{kind}:".encode(), usedforsecurity=False)
+    hashed = bytearray()
+    for name in names:
+        digest = begun.copy()
+        digest.update(name.encode())
+        hashed += digest.digest()[:8]
+    return np.frombuffer(hashed, ">u8").astype(np.uint64)
 
 
 def clockwise(start: int, end: int) -> int:

@@ -7,7 +7,7 @@ workload.subscribers_of(0)                       # node numbers, ascending
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -90,12 +90,26 @@ class Workload:
 
         UsageError if a number is not below its count.
         """
-        node_topics, topic_nodes = _both_ways(nodes, topics, node_count, topic_count)
+        node_topics = _by_node(nodes, topics, node_count, topic_count)
+        return cls.from_rows(node_topics, topic_count=topic_count, rates=rates, publishers=publishers, name=name)
+
+    @classmethod
+    def from_rows(
+        cls,
+        node_topics: Csr,
+        *,
+        topic_count: int,
+        rates: ArrayLike | None = None,
+        publishers: ArrayLike | None = None,
+        name: str = "workload",
+    ) -> Workload:
+        """A workload from every node's topics, distinct, ascending and below their count, which is not checked. The
+        rest is as in `from_pairs`."""
         return cls(
             name,
             node_topics,
-            topic_nodes,
-            node_names=_Numbers(node_count),
+            _by_topic(node_topics, topic_count),
+            node_names=_Numbers(len(node_topics.starts) - 1),
             topic_names=_Numbers(topic_count),
             rates=np.ones(topic_count) if rates is None else np.asarray(rates, np.float64),
             publishers=np.full(topic_count, -1, np.int32) if publishers is None else np.asarray(publishers, np.int32),
@@ -118,11 +132,11 @@ class Workload:
         nodes, topics = read_table(folder, tables.NODES), read_table(folder, tables.TOPICS)
         pairs = read_table(folder, tables.SUBSCRIPTIONS)
         subscribers, wanted = pairs["node"].to_numpy(), pairs["topic"].to_numpy()
-        node_topics, topic_nodes = _both_ways(subscribers, wanted, len(nodes), len(topics))
+        node_topics = _by_node(subscribers, wanted, len(nodes), len(topics))
         return cls(
             folder.name,
             node_topics,
-            topic_nodes,
+            _by_topic(node_topics, len(topics)),
             node_names=_Texts(nodes["name"]),
             topic_names=_Texts(topics["name"]),
             rates=topics["rate"].to_numpy(),
@@ -172,11 +186,15 @@ class Workload:
         )
 
 
-def _both_ways(nodes: ArrayLike, topics: ArrayLike, node_count: int, topic_count: int) -> tuple[Csr, Csr]:
-    """Rows by node and rows by topic, from pairs in any order."""
+def _by_node(nodes: ArrayLike, topics: ArrayLike, node_count: int, topic_count: int) -> Csr:
+    """Rows by node from pairs in any order."""
     pairs = _numbers_below(node_count, nodes, "node"), _numbers_below(topic_count, topics, "topic")
-    starts, columns = csr.from_pairs(*pairs, node_count, topic_count)
-    return Csr(starts, columns), Csr(*csr.transpose(starts, columns, topic_count))
+    return Csr(*csr.from_pairs(*pairs, node_count, topic_count))
+
+
+def _by_topic(node_topics: Csr, topic_count: int) -> Csr:
+    """The same subscriptions by topic."""
+    return Csr(*csr.transpose(node_topics.starts, node_topics.columns, topic_count))
 
 
 def _numbers_below(count: int, numbers: ArrayLike, what: str) -> NDArray[np.int32]:
@@ -219,6 +237,9 @@ class _Numbers(Sequence[str]):
 
     def __len__(self) -> int:
         return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, range(self._count))
 
     def __getitem__(self, index):  # type: ignore[no-untyped-def]  # overloads would be longer than the class
         found = range(self._count)[index]

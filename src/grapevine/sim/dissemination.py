@@ -27,7 +27,9 @@ from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.ring import ring_distance
-from grapevine.kernels.topic_graph import Scratch, connect, degree_sum, enter, new_scratch, room_for
+from grapevine.kernels.topic_graph import Scratch, append_members, connect, degree_sum, enter, new_scratch, room_for
+
+_0, _1 = np.uint64(0), np.uint64(1)
 
 # Columns of the result, one row per event.
 EVENT_FIELDS = (
@@ -107,16 +109,13 @@ def build_graph(
     nodes[:size] = members
     up[:size] = NOBODY
     enter(members, medium.views.alive, scratch)
-    if medium.floods:
+    if medium.spanning:
         connect(members, medium.link_starts, medium.links, scratch)
-        if medium.spanning:
-            keep_tree(key, members, medium.ids, scratch)
-    else:
-        scratch.starts[: size + 1] = 0
+        keep_tree(key, members, medium.ids, scratch)
     forest = Forest(scratch.local, nodes, up)
     count, looked_up = size, np.zeros(size, np.bool_)
     for i in range(size):
-        if medium.gateways[a + i] and medium.views.alive[members[i]]:
+        if medium.gateways[a + i] and not looked_up[i] and medium.views.alive[members[i]]:
             count = _climb(i, count, key, medium, forest, looked_up)
     if len(medium.homes) > 0:
         count = _descend_to_all(size, int(medium.homes[topic]), publisher, medium, forest)
@@ -124,7 +123,7 @@ def build_graph(
         nodes[count], up[count] = publisher, NOBODY
         scratch.local[publisher] = count
         count = _climb(count, count + 1, key, medium, forest, looked_up)
-    starts, edges = _join_edges(size, count, medium.floods and not medium.spanning, scratch, up)
+    starts, edges = _join_edges(members, count, medium, scratch, up)
     return TopicGraph(size, nodes[:count], starts, edges)
 
 
@@ -244,27 +243,47 @@ def _descend(home: int, target: int, count: int, medium: Medium, forest: Forest)
 
 
 @njit
-def _join_edges(size: int, count: int, all_links: bool, scratch: Scratch, up: Columns) -> tuple[Starts, Columns]:
-    """Member links and tree edges in one set of rows. Where all links between members carry events, a tree edge between
-    two of them is there already."""
-    starts = np.zeros(count + 1, np.int64)
-    for i in range(size):
-        starts[i + 1] = scratch.starts[i + 1] - scratch.starts[i]
+def _join_edges(members: Columns, count: int, medium: Medium, scratch: Scratch, up: Columns) -> tuple[Starts, Columns]:
+    """Member links and tree edges in one set of rows, of each row the member links first. Where all links between
+    members carry events, a tree edge between two of them is there already."""
+    size, all_links = len(members), medium.floods and not medium.spanning
+    tree_starts, tree = _tree_rows(size if all_links else 0, count, up[:count])
+    most = 0
+    if medium.spanning:
+        most = scratch.starts[size]
+    elif all_links:
+        most = degree_sum(members, medium.link_starts)
+    starts, edges, filled = np.empty(count + 1, np.int64), np.empty(most + len(tree) + 1, np.int32), _0
     for i in range(count):
-        j = up[i]
-        if j != NOBODY and not (all_links and i < size and j < size):
+        starts[i] = filled
+        if i < size and medium.spanning:
+            for at in range(scratch.starts[i], scratch.starts[i + 1]):
+                edges[filled] = scratch.edges[at]
+                filled += _1
+        elif i < size and all_links and scratch.local[members[i]] >= 0:
+            neighbours = medium.links[medium.link_starts[members[i]] : medium.link_starts[members[i] + 1]]
+            filled = append_members(neighbours, np.uint32(size), scratch.local, edges, filled)
+        for at in range(tree_starts[i], tree_starts[i + 1]):
+            edges[filled] = tree[at]
+            filled += _1
+    starts[count] = filled
+    return starts, edges[:filled]
+
+
+@njit
+def _tree_rows(known: int, count: int, up: Columns) -> tuple[Starts, Columns]:
+    """The edges to the nodes' ways up as rows of both their ends, but for those between two of the first `known`."""
+    starts = np.zeros(count + 1, np.int64)
+    for i in range(count):
+        if up[i] != NOBODY and (i >= known or up[i] >= known):
             starts[i + 1] += 1
-            starts[j + 1] += 1
+            starts[up[i] + 1] += 1
     for i in range(count):
         starts[i + 1] += starts[i]
     edges, cursor = np.empty(starts[count], np.int32), starts[:count].copy()
-    for i in range(size):
-        for at in range(scratch.starts[i], scratch.starts[i + 1]):
-            edges[cursor[i]] = scratch.edges[at]
-            cursor[i] += 1
     for i in range(count):
         j = up[i]
-        if j != NOBODY and not (all_links and i < size and j < size):
+        if j != NOBODY and (i >= known or j >= known):
             edges[cursor[i]], edges[cursor[j]] = j, i
             cursor[i] += 1
             cursor[j] += 1
@@ -280,18 +299,18 @@ def flood(root: int, graph: TopicGraph, out: Arrivals) -> None:
     received[:count] = 0
     queue = np.empty(count, np.int32)
     queue[0], hops[root], sender[root] = root, 0, NOBODY
-    head, tail = 0, 1
+    head, tail = _0, _1
     while head < tail:
-        i = queue[head]
-        head += 1
-        for at in range(graph.starts[i], graph.starts[i + 1]):
-            j = graph.edges[at]
-            if j != sender[i]:
+        i = np.uint32(queue[head])
+        head += _1
+        came_from, next_hops = sender[i], hops[i] + 1
+        for at in range(np.uint64(graph.starts[i]), np.uint64(graph.starts[i + 1])):
+            j = np.uint32(graph.edges[at])
+            if graph.edges[at] != came_from:
                 received[j] += 1
                 if hops[j] == NOBODY:
-                    hops[j], sender[j] = hops[i] + 1, i
-                    queue[tail] = j
-                    tail += 1
+                    hops[j], sender[j], queue[tail] = next_hops, i, j
+                    tail += _1
 
 
 @njit

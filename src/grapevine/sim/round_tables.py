@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,7 @@ def _node_load(engine: Rounds, load: dict[str, NDArray[np.float64]]) -> pa.Table
 
 def _topic_overlay(engine: Rounds, diameter_topics: int) -> pa.Table:
     clusters = engine.topic_clusters()
-    starts = engine.network.topic_nodes.starts
-    running = np.concatenate([[0], np.cumsum(engine.system.delivery().gateways)])
+    flags, bounds = engine.system.delivery().gateways, engine.network.topic_nodes.starts.tolist()
     count = len(clusters)
     chosen = np.unique(np.linspace(0, count - 1, min(diameter_topics, count)).astype(np.int32))
     diameter = np.full(count, np.nan)
@@ -56,7 +56,7 @@ def _topic_overlay(engine: Rounds, diameter_topics: int) -> pa.Table:
         "subscribers": clusters[:, 0],
         "clusters": clusters[:, 1],
         "largest_cluster": clusters[:, 2],
-        "gateways": running[starts[1:]] - running[starts[:-1]],
+        "gateways": np.array([np.count_nonzero(flags[a:b]) for a, b in pairwise(bounds)], np.int64),
         "diameter": pa.array(diameter, from_pandas=True),
     }
     return _table(tables.TOPIC_OVERLAY, columns)

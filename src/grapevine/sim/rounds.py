@@ -7,6 +7,7 @@ for _ in range(160):
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -160,16 +161,17 @@ class Rounds:
         publishers = choose_publishers(network.seed, self.now, topics, starts, nodes, counted, self.owners)
         topics, publishers = topics[publishers != NOBODY], publishers[publishers != NOBODY]
         events = np.zeros((len(topics), len(EVENT_FIELDS)), np.int64)
-        medium, loads = self.medium(), []
+        medium, total, adding = self.medium(), np.zeros((network.size, len(LOAD_FIELDS)), np.int64), Lock()
         weights = np.round(network.rates / network.rates.mean() * RATE_ONE).astype(np.int64)
         publications = Publications(topics, publishers, weights, counted)
 
         def work(first: int, last: int) -> None:
             load = np.zeros((network.size, len(LOAD_FIELDS)), np.int64)
             disseminate((first, last), publications, medium, events, load)
-            loads.append(load)
+            with adding:
+                np.add(total, load, out=total)
 
-        network.in_chunks(work, len(topics))
+        network.in_chunks(work, len(topics), network.topic_nodes.sizes()[topics])
         rate = network.rates[topics]
         shown: dict[str, NDArray[Any]] = {
             "round": np.full(len(topics), self.now, np.int32),
@@ -177,7 +179,7 @@ class Rounds:
             "publisher": publishers,
             "rate": rate,
         }
-        load = np.sum(loads, axis=0) / RATE_ONE if loads else np.zeros((network.size, len(LOAD_FIELDS)))
+        load = total / RATE_ONE
         return (
             shown | {name: events[:, i] for i, name in enumerate(EVENT_FIELDS)},
             {name: load[:, i] for i, name in enumerate(LOAD_FIELDS)},
@@ -247,6 +249,7 @@ class Rounds:
         network.in_chunks(
             lambda a, b: topic_clusters(first + a, first + b, subscribers, both_ways, alive, count, out),
             last - first,
+            network.topic_nodes.sizes()[first:last],
         )
         return out[first:last]
 

@@ -7,30 +7,52 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from grapevine.blocks.views import NOBODY
-from grapevine.kernels import csr
+from grapevine.kernels.csr import Columns, Starts
+from grapevine.kernels.jit import njit
 from grapevine.kernels.topic_graph import degree_sum, new_scratch, room_for
 from grapevine.model.ids import distance
 from grapevine.sim.dissemination import build_graph
 from grapevine.sim.rounds import Rounds
 
 
-def links_of(engine: Rounds) -> dict[str, NDArray[Any]]:
-    """Columns of the `links` table: whom each online node chose and what for, by node and slot."""
+def links_of(engine: Rounds) -> dict[str, Any]:
+    """Columns of the `links` table: whom each online node chose and what for, by node and slot.
+
+    Kinds are numbers with a dictionary of their names: a million nodes have 15 million links.
+    """
     views = engine.network.views
-    sizes = np.diff(views.starts)
-    kinds = {int(size): np.array(engine.system.slot_kinds(int(size)), dtype=object) for size in np.unique(sizes)}
-    rows = csr.row_numbers(views.starts)
-    slot = np.arange(len(rows)) - np.repeat(views.starts[:-1], sizes)
-    used = views.links != NOBODY
+    sizes = np.unique(np.diff(views.starts)).tolist()
+    kinds = {size: engine.system.slot_kinds(size) for size in sizes}
     names = sorted({name for row in kinds.values() for name in row})
-    code = np.full((int(sizes.max(initial=0)) + 1, int(sizes.max(initial=0)) + 1), 0, np.int32)
-    for size, row in kinds.items():
-        code[size, : len(row)] = [names.index(name) for name in row]
-    kind = np.array(names or ["none"], dtype=object)[code[sizes[rows[used]], slot[used]]]
-    return {"source": rows[used], "target": views.links[used], "kind": kind}
+    numbers = np.array([names.index(name) for size in sizes for name in kinds[size]], np.int32)
+    first = np.zeros(max(sizes, default=0) + 1, np.int64)  # by table size: where the kinds of its slots begin
+    first[sizes] = np.cumsum([0, *(len(kinds[size]) for size in sizes)])[:-1]
+    source, target, kind = _chosen_links(views.starts, views.links, first, numbers)
+    return {
+        "source": source,
+        "target": target,
+        "kind": pa.DictionaryArray.from_arrays(kind, pa.array(names, pa.string())),
+    }
+
+
+@njit
+def _chosen_links(starts: Starts, links: Columns, first: Starts, kinds: Columns) -> tuple[Columns, Columns, Columns]:
+    """Source, target and kind of every link. The slots of tables of size n have the kinds from first[n] on."""
+    count = 0
+    for q in links:
+        count += q != NOBODY
+    source, target, kind = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int32)
+    count = 0
+    for p in range(len(starts) - 1):
+        size = starts[p + 1] - starts[p]
+        for slot in range(size):
+            if links[starts[p] + slot] != NOBODY:
+                source[count], target[count], kind[count] = p, links[starts[p] + slot], kinds[first[size] + slot]
+                count += 1
+    return source, target, kind
 
 
 def draw_topic(engine: Rounds, topic: int) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
@@ -80,6 +102,7 @@ def _number_clusters(members: list[int], edges: set[tuple[int, int]]) -> dict[in
 
     def root(i: int) -> int:
         while part[i] != i:
+            part[i] = part[part[i]]  # half the way for whoever asks next: chains of thousands would take seconds
             i = part[i]
         return i
 

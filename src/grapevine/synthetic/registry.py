@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from grapevine.kernels.csr import row_numbers
 from grapevine.model.config import check_seed
 from grapevine.model.errors import UsageError
 from grapevine.model.settings import make
-from grapevine.model.workload import Churn, Workload
+from grapevine.model.workload import Churn, Csr, Workload
 from grapevine.synthetic.base import ChurnModel, SubscriptionModel
 from grapevine.synthetic.magnet import MagnetHierarchical, MagnetModal, MagnetSpatial
 from grapevine.synthetic.omen import MachineChurn, Omen
@@ -70,12 +69,9 @@ def generate(name: str, *, seed: int = 1, **parameters: Any) -> Workload:
     check_seed(seed)
     if isinstance(model, ChurnModel):
         raise UsageError(f"{name} makes churn, not subscriptions; choose a subscription model")
-    starts, topics = model.subscriptions(seed, 0, model.nodes)
     publishers = np.arange(model.topic_count, dtype=np.int32) if model.topic_is_node else None
-    return Workload.from_pairs(
-        row_numbers(starts),
-        topics,
-        node_count=model.nodes,
+    return Workload.from_rows(
+        Csr(*model.subscriptions(seed, 0, model.nodes)),
         topic_count=model.topic_count,
         rates=model.rates(seed),
         publishers=publishers,

@@ -15,10 +15,12 @@ from grapevine.blocks.exchange import Entries
 from grapevine.blocks.profiles import Profiles, ask_for_topics, clear, lay_out, preference, utility
 from grapevine.blocks.small_world import Settled
 from grapevine.blocks.views import FRIEND_TIES, NOBODY
-from grapevine.kernels.csr import Columns
+from grapevine.kernels.csr import Columns, find
 from grapevine.kernels.jit import inlined, njit
 from grapevine.kernels.rng import absorb, stream
 from grapevine.kernels.topic_graph import Scratch
+
+Words = NDArray[np.uint64]
 
 
 class Proposals(NamedTuple):
@@ -132,28 +134,35 @@ def select_neighbors(
 
 
 @njit
-def choose_gateway(
-    i: int, d: int, distance: NDArray[np.uint64], before: Proposals, graph: Scratch, seen: Columns, ties: np.uint64
-) -> tuple[int, int, int]:
-    """Algorithm 5 for one member and topic: (gateway, parent, hops), from what its neighbours proposed last round.
+def propose_gateways(
+    asked: Columns, d: int, distance: Words, ties: Words, before: Proposals, graph: Scratch, out: Proposals
+) -> None:
+    """Algorithm 5 for some members of one topic, from what their neighbours proposed last round (`before`, by member);
+    `out` has their proposals in the order of `asked`.
 
     The nearest gateway to the topic's id wins (`distance` has that of every member), then the fewest hops, then the
-    smaller hash of the neighbour; hops stay below d. A proposal counts when the neighbour made it itself, or heard it
-    from somebody who is not a neighbour of i (line 7); what came from i does not count. `seen` is scratch with an entry
-    per member, none of which is i at first.
+    smaller hash of the neighbour (`ties` has the state of every member that is asked); hops stay below d. A proposal
+    counts when the neighbour made it itself, or heard it from somebody who is not a neighbour of the member (line 7);
+    what came from the member itself does not count. That is asked last, since most proposals are not better anyway.
+    Rows of the graph are ascending.
     """
-    gateway, parent, hops, tie = i, i, 0, np.uint64(0)
-    for at in range(graph.starts[i], graph.starts[i + 1]):
-        seen[graph.edges[at]] = i
-    for at in range(graph.starts[i], graph.starts[i + 1]):
-        j = graph.edges[at]
-        source = before.parent[j]
-        if source == i or before.hops[j] + 1 >= d or (source != j and seen[source] == i):
-            continue
-        new, away = before.gateway[j], before.hops[j] + 1
-        better = distance[new] < distance[gateway]
-        if new == gateway and parent != i:
-            better = away < hops or (away == hops and absorb(ties, j) < tie)
-        if better:
-            gateway, parent, hops, tie = int(new), int(j), int(away), absorb(ties, j)
-    return gateway, parent, hops
+    edges = graph.edges
+    for at in range(np.uint64(len(asked))):
+        i = int(asked[at])
+        gateway, parent, hops, least = i, i, 0, distance[np.uint64(i)]
+        first, last = graph.starts[i], graph.starts[i + 1]
+        for edge in range(np.uint64(first), np.uint64(last)):
+            j = int(edges[edge])
+            new, away = int(before.gateway[np.uint64(j)]), int(before.hops[np.uint64(j)]) + 1
+            nearness = distance[np.uint64(new)]
+            if nearness > least or away >= d:
+                continue
+            if nearness == least:
+                if new != gateway or parent == i or away > hops:
+                    continue
+                if away == hops and absorb(ties[i], j) >= absorb(ties[i], parent):
+                    continue
+            source = int(before.parent[np.uint64(j)])
+            if source != i and (source == j or find(edges, first, last, source) < 0):
+                gateway, parent, hops, least = new, j, away, nearness
+        out.gateway[at], out.parent[at], out.hops[at] = gateway, parent, hops

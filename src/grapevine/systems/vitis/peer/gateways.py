@@ -11,14 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks.views import GATEWAY_TIES, NOBODY
+from grapevine.blocks.views import GATEWAY_TIES
 from grapevine.kernels.jit import njit
 from grapevine.kernels.ring import ring_distance
 from grapevine.kernels.rng import absorb
 from grapevine.kernels.topic_graph import Scratch
-from grapevine.systems.vitis.rules import Proposals, choose_gateway
-
-Words = NDArray[np.uint64]
+from grapevine.systems.vitis.rules import Proposals, Words, propose_gateways
 
 
 class NeighbourProposals(NamedTuple):
@@ -56,15 +54,16 @@ def _number(name: np.uint64, id: np.uint64, names: Words, ids: Words, count: int
 def choose_gateways(
     d: int, me: np.uint64, my_id: np.uint64, topics: Words, keys: Words, proposed: NeighbourProposals, out: Chosen
 ) -> None:
-    """Algorithm 5 (`choose_gateway`) for each topic; `keys` are the topics' ring ids."""
+    """Algorithm 5 (`propose_gateways`) for each topic; `keys` are the topics' ring ids."""
     widest = np.int64(0)
     for i in range(len(topics)):
         widest = max(widest, proposed.starts[i + 1] - proposed.starts[i])
     room = 1 + 3 * widest
     names, ids, away = np.empty(room, np.uint64), np.empty(room, np.uint64), np.empty(room, np.uint64)
     made = Proposals(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32))
-    seen, edges = np.empty(room, np.int32), np.arange(1, widest + 1).astype(np.int32)
-    starts = np.zeros(2, np.int64)
+    mine = Proposals(np.empty(1, np.int32), np.empty(1, np.int32), np.empty(1, np.int32))
+    asked, ties = np.zeros(1, np.int32), np.empty(1, np.uint64)
+    starts, edges = np.zeros(2, np.int64), np.arange(1, widest + 1).astype(np.int32)
     graph = Scratch(np.empty(0, np.int32), starts, edges)
     for i in range(len(topics)):
         first, last = proposed.starts[i], proposed.starts[i + 1]
@@ -79,13 +78,9 @@ def choose_gateways(
         for at in range(first, last):  # after the gateways: nobody says a parent's id, and a gateway's is needed
             made.parent[1 + at - first], count = _number(proposed.parents[at], np.uint64(0), names, ids, count)
         for at in range(count):
-            away[at], seen[at] = ring_distance(ids[at], keys[i]), NOBODY
+            away[at] = ring_distance(ids[at], keys[i])
         starts[1] = last - first
-        ties = absorb(absorb(my_id, topics[i]), GATEWAY_TIES)
-        gateway, parent, hops = choose_gateway(0, d, away, made, graph, seen, ties)
-        out.gateways[i], out.gateway_ids[i], out.parents[i], out.hops[i] = (
-            names[gateway],
-            ids[gateway],
-            names[parent],
-            hops,
-        )
+        ties[0] = absorb(absorb(my_id, topics[i]), GATEWAY_TIES)
+        propose_gateways(asked, d, away, ties, made, graph, mine)
+        out.gateways[i], out.gateway_ids[i] = names[mine.gateway[0]], ids[mine.gateway[0]]
+        out.parents[i], out.hops[i] = names[mine.parent[0]], mine.hops[0]
