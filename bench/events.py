@@ -149,7 +149,7 @@ def engine() -> None:
 def latency(nodes: int = 5_001, calls: int = 200_000) -> None:
     for kind in ("constant", "coordinates", "as-links"):
         watch = Watch()
-        delay = make_latency(LatencyConfig(latency=kind), nodes=nodes, servers=18, seed=1, recorded=None)
+        delay = make_latency(LatencyConfig(latency=kind), nodes=nodes, servers=18, seed=1, recorded=None).__call__
         made, watch = watch.spent(), Watch()
         for i in range(calls):
             delay(float(i), i % nodes, (i * 7919) % nodes)

@@ -90,7 +90,7 @@ def inlined(function: F) -> F:
 
     A compiled call costs 30 - 60 ns, mostly for handing arrays over. Callers take longer to compile, so it is for few.
     """
-    return cast(F, numba.njit(nogil=True, forceinline=True, _nrt=False)(function))
+    return _cached(function, forceinline=True, _nrt=False)
 
 
 def _cached(function: F, **options: Any) -> F:

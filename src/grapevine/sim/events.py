@@ -9,9 +9,6 @@ Theory. A queue holds what is going to happen: a message that arrives, a timer t
 planned. The earliest is taken out, the clock jumps to it, the peer concerned is told, and its effects are carried out,
 which may put more into the queue. Nothing else moves the clock, and peers have no other way to notice the world.
 
-The queue is a heap. What is put in for the same time as the thing before it, with nothing taken out in between, does
-not go into the heap: it follows that thing wherever it goes. So a crowd that acts at once costs the heap one entry.
-
 Invariants:
 1. Everything happens in the order of time, then of cause (what was put into the queue earlier), so a run is a function
    of peers, delays and seed.
@@ -23,8 +20,7 @@ Invariants:
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -35,7 +31,6 @@ from grapevine.model.errors import UsageError
 from grapevine.systems.contracts.peer import Address, Deliver, Effects, Finished, Message, Peer, Send, SetTimer
 
 Delay = Callable[[float, Address, Address], float]  # (now, sender, receiver) → seconds until a message arrives
-_NEVER = math.nan  # equal to no time
 
 
 class Observer(Protocol):
@@ -85,11 +80,6 @@ class _Session:
     got: int = 0  # messages that arrived since `restart_load`
 
 
-_Due = tuple[_Session | None, Address | None, Any]
-"""What is going to happen: who is told, the sender, the message. Without a sender it is a timer, and without a session
-an action that was planned."""
-
-
 class Events:
     """A network of peers and its clock, in seconds from 0.
 
@@ -120,11 +110,10 @@ class Events:
         self._sent: defaultdict[type[Message], defaultdict[Address, int]] = defaultdict(lambda: defaultdict(int))
         self._sent_before: Counter[type[Message]] = Counter()  # by kind, until `restart_load`
         self._got: Counter[Address] = Counter()  # messages that arrived in sessions that are over
-        self._queue: list[tuple[float, int, _Session | None, Address | None, Any]] = []  # time and order, then a `_Due`
-        self._order = 0  # of what was put into the heap last
-        self._latest = _NEVER  # its time, if nothing was taken out since
-        self._followers: defaultdict[int, list[_Due]] = defaultdict(list)  # by the order of what they follow
-        self._at_once: deque[_Due] = deque()  # followers of what was taken out last: they are next
+        # Time and order; who is told, by whom, what. Without a sender it is a timer, and without a session an action.
+        self._queue: list[tuple[float, int, _Session | None, Address | None, Any]] = []
+        self._order = 0  # of what was put into the queue last
+        self._time = 0.0  # of the same
 
     # What the world does
 
@@ -149,7 +138,7 @@ class Events:
 
     def at(self, time: float, action: Callable[[], None]) -> None:
         """Call `action` at this time; now, if it is past. It may do anything with the engine, also plan more."""
-        self._put(max(time, self.now), (None, None, action))
+        self._put(max(time, self.now), None, None, action)
 
     def part(self, groups: Sequence[Sequence[Address]]) -> None:
         """Messages sent between these groups are lost until `heal`. Nodes in none of them are one more group."""
@@ -203,20 +192,9 @@ class Events:
 
     def run(self, until: float) -> None:
         """Let everything happen that happens up to this time; then it is `now`. May be called again and again."""
-        if until < self.now:
-            return
-        queue, followers, at_once = self._queue, self._followers, self._at_once
-        observer, do, pop = self._observer, self.do, heappop
-        while True:
-            if at_once:
-                session, sender, what = at_once.popleft()
-            elif queue and queue[0][0] <= until:
-                self.now, order, session, sender, what = pop(queue)
-                self._latest = _NEVER
-                if followers and order in followers:
-                    at_once.extend(followers.pop(order))
-            else:
-                break
+        queue, observer, do, pop = self._queue, self._observer, self.do, heappop
+        while queue and queue[0][0] <= until:
+            self.now, _, session, sender, what = pop(queue)
             if session is None:
                 what()
                 continue
@@ -237,7 +215,7 @@ class Events:
         such as to publish; link effects mean nothing here, since there are no connections."""
         now = self.now
         sender: Address | None
-        for effect in effects:
+        for effect in effects:  # by type: isinstance asks the metaclass of structs for every no, which takes 200 ns
             if type(effect) is SetTimer:
                 session, sender, what = self._sessions.get(node), None, effect.timer
                 time = now + effect.after_s
@@ -250,19 +228,19 @@ class Events:
                 session = self._sessions.get(to)
                 time = now + self._delay(now, node, to)
             else:
-                if isinstance(effect, Finished):
+                if type(effect) is Finished:
                     self.crash(node)
-                elif isinstance(effect, Deliver) and self._observer is not None:
+                elif type(effect) is Deliver and self._observer is not None:
                     self._observer.delivered(now, node, effect)
                 continue
             if session is None:
                 continue  # nobody is there to be told
-            if time == self._latest:  # `_put`, without the cost of a call
-                self._followers[self._order].append((session, sender, what))
+            if time == self._time:  # `_put`, without the cost of a call
+                time = self._time
             else:
-                self._latest = time
-                self._order = order = self._order + 1
-                heappush(self._queue, (time, order, session, sender, what))
+                self._time = time
+            self._order = order = self._order + 1
+            heappush(self._queue, (time, order, session, sender, what))
 
     def _send(self, node: Address, to: Address, message: Any) -> None:
         """Send a message where some are lost or doubled, or where the observer wants to know."""
@@ -272,7 +250,7 @@ class Events:
             copies -= 1
             arrives = self.now + self._delay(self.now, node, to)
             if session is not None:
-                self._put(arrives, (session, node, message))
+                self._put(arrives, session, node, message)
         if self._watch_sends and self._observer is not None:
             self._observer.sent(self.now, node, to, message, arrives)
 
@@ -283,14 +261,18 @@ class Events:
             return 0
         return 0 if self._random.random() < self._loss else 1 + (self._random.random() < self._duplication)
 
-    def _put(self, time: float, due: _Due) -> None:
-        """Something is going to happen at this time, after all that was put into the queue for it before."""
-        if time == self._latest:
-            self._followers[self._order].append(due)
+    def _put(self, time: float, session: _Session | None, sender: Address | None, what: Any) -> None:
+        """Put into the queue what is going to happen at this time.
+
+        Equal times are one object where they come together, since the heap then sees at once that they are equal: with
+        5,000 peers that act at the same time it is a tenth faster.
+        """
+        if time == self._time:
+            time = self._time
         else:
-            self._latest = time
-            self._order += 1
-            heappush(self._queue, (time, self._order, *due))
+            self._time = time
+        self._order += 1
+        heappush(self._queue, (time, self._order, session, sender, what))
 
 
 def _total(parts: Iterable[Mapping[Address, int]]) -> Counter[Address]:

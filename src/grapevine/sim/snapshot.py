@@ -70,7 +70,8 @@ def draw_topic(engine: Rounds, topic: int) -> tuple[dict[str, list[Any]], dict[s
     links: dict[str, list[Any]] = {"topic": [], "source": [], "target": [], "kind": []}
     if publisher is None:
         return nodes, links
-    graph = build_graph(topic, publisher, medium, scratch, room[0], room[1])
+    asked = np.array([topic, publisher], np.int32)  # as `disseminate` asks, so that nothing is compiled twice
+    graph = build_graph(asked[0], asked[1], medium, scratch, room[0], room[1])
     first, size = network.topic_nodes.starts[topic], len(members)
     carriers = [i for i in range(len(graph.nodes)) if i >= size or network.alive[graph.nodes[i]]]
     edges = {(i, int(j)) for i in carriers for j in graph.edges[graph.starts[i] : graph.starts[i + 1]] if i < j}

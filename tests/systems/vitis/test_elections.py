@@ -35,6 +35,32 @@ def test_gossip_in_every_round_of_churn_is_that_of_the_plain_rounds(case: str, w
         assert pair.fast.proposals() == pair.slow.proposals
 
 
+def test_who_is_back_in_the_same_round_begins_afresh_and_its_neighbours_notice() -> None:
+    """Others keep their links to it, so nobody's neighbours change."""
+    pair = Pair(WORKLOADS["unequal rates"](4), CASES["vitis"], 4)
+    fast, slow = pair.fast, pair.slow
+    assert isinstance(fast.system, Vitis)
+    for now in pair.run():
+        if now > 8:
+            back = np.arange(now % 5, 40, 5, dtype=np.int32)
+            back = back[fast.network.alive[back]]
+            near = [set(row) for row in slow.neighbours()]
+            links = [slow.nodes[p].links for p in back.tolist()]
+            fast.network.leave(back)
+            slow.leave(back.tolist())
+            fast.network.alive[back] = True
+            views = fast.network.views
+            for p, row in zip(back.tolist(), links, strict=True):
+                slow.nodes[p].alive, slow.nodes[p].links = True, row
+                views.links[views.starts[p] : views.starts[p] + len(row)] = [link[0] if link else -1 for link in row]
+            fast.network.links_changed()
+            fast.system.forget(back)
+            assert [set(row) for row in slow.neighbours()] == near
+        fast.system.gossip()
+        pair.elect(most_rounds=1)
+        assert fast.proposals() == slow.proposals
+
+
 def test_gossip_goes_on_where_subscriptions_change() -> None:
     """Everybody proposes itself again then; rounds of gossip end where an election from a fresh start does."""
     workload = WORKLOADS["low correlation"](2)
@@ -78,7 +104,7 @@ def test_a_proposal_is_the_best_of_those_that_count(size: int, density: float, d
 
 
 @given(st.integers(2, 12), st.integers(0, 2**32 - 1))
-def test_due_is_who_got_or_lost_a_neighbour_in_the_topic(size: int, seed: int) -> None:
+def test_due_is_who_got_or_lost_a_neighbour_in_the_topic_or_has_one_afresh(size: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     wants = random.random((size, 5)) < 0.5
     nodes, topics = np.nonzero(wants)
@@ -87,13 +113,14 @@ def test_due_is_who_got_or_lost_a_neighbour_in_the_topic(size: int, seed: int) -
     old, new = (nx.gnp_random_graph(size, 0.4, seed=int(random.integers(2**31))) for _ in range(2))
     before, now = (both_ways({p: list(graph[p]) for p in graph}, size) for graph in (old, new))
     by_topic, alive = workload.topic_nodes, np.ones(size, np.bool_)
-    everywhere, due = np.zeros(size, np.bool_), np.zeros(len(nodes), np.bool_)
+    everywhere, due, afresh = np.zeros(size, np.bool_), np.zeros(len(nodes), np.bool_), random.random(size) < 0.1
     among = Electorate(
         workload.node_ids, workload.topic_ids, by_topic.starts, by_topic.columns, *now, alive, everywhere
     )
-    find_due((0, size), before, among, engine.network.profiles, due)
+    find_due((0, size), before, afresh, among, engine.network.profiles, due)
     for p in range(size):
-        changes = set(old[p]) ^ set(new[p])
+        same = set(old[p]) & set(new[p])
+        changes = (set(old[p]) | set(new[p])) - {q for q in same if not afresh[p] and not afresh[q]}
         assert everywhere[p] == (len(changes) > MANY_CHANGES)
         for topic in np.flatnonzero(wants[p]).tolist():
             at = by_topic.starts[topic] + by_topic.row(topic).tolist().index(p)

@@ -6,8 +6,8 @@ one entry per (topic, subscriber) in that order.
 Theory. In a round everybody proposes from what its neighbours proposed in the round before. So whoever has the same
 neighbours that propose the same would propose the same again, and is not asked: an election ends as if all had been
 asked. Who is to be asked is *due*, a flag per (topic, subscriber): after a round all neighbours of those who changed
-their proposals (`elect`), and before the next one whoever came (`start_afresh`), or got or lost a neighbour in the
-topic (`find_due`).
+their proposals (`elect`), and before the next one whoever got or lost a neighbour in the topic, or has one that begins
+afresh (`find_due`).
 """
 
 from __future__ import annotations
@@ -174,15 +174,24 @@ def _take(asked: Columns, ballot: Ballot, mine: Proposals) -> Columns:
 
 @njit
 def find_due(
-    nodes: tuple[int, int], before: tuple[Starts, Columns], among: Electorate, profiles: Profiles, due: Flags
+    nodes: tuple[int, int],
+    before: tuple[Starts, Columns],
+    afresh: Flags,
+    among: Electorate,
+    profiles: Profiles,
+    due: Flags,
 ) -> None:
     """Let those of the nodes first … last-1 be due in a topic who got or lost a neighbour that wants it, too, since
-    links were as in `before` (both ways, as rows). Who got or lost many is marked in `among.due_everywhere` instead."""
+    links were as in `before` (both ways, as rows).
+
+    Who is `afresh` has come or gone since: to its neighbours it is a new one, and all are new to it. Who got or lost
+    many neighbours is marked in `among.due_everywhere` instead.
+    """
     starts, links = before
     for p in range(nodes[0], nodes[1]):
         old = links[starts[p] : starts[p + 1]]
         new = among.links[among.link_starts[p] : among.link_starts[p + 1]]
-        changes = _differing(old, new)
+        changes = _changes(old, new, afresh[p], afresh)
         among.due_everywhere[p] = len(changes) > MANY_CHANGES
         if len(changes) <= MANY_CHANGES:
             for q in changes:
@@ -190,20 +199,20 @@ def find_due(
 
 
 @njit
-def _differing(some: Columns, others: Columns) -> Columns:
-    """Who is in one of two ascending rows alone."""
-    out, count, a, b = np.empty(len(some) + len(others), np.int32), 0, 0, 0
-    while a < len(some) or b < len(others):
-        if a < len(some) and b < len(others) and some[a] == others[b]:
+def _changes(old: Columns, new: Columns, all_new: bool, afresh: Flags) -> Columns:
+    """Who is in one of two ascending rows alone, or in both and afresh, or in any, if all are new."""
+    out, count, a, b = np.empty(len(old) + len(new), np.int32), 0, 0, 0
+    while a < len(old) or b < len(new):
+        if a < len(old) and b < len(new) and old[a] == new[b]:
+            out[count] = new[b]
+            count += all_new or afresh[new[b]]
             a, b = a + 1, b + 1
-            continue
-        if b == len(others) or (a < len(some) and some[a] < others[b]):
-            out[count] = some[a]
-            a += 1
+        elif b == len(new) or (a < len(old) and old[a] < new[b]):
+            out[count] = old[a]
+            count, a = count + 1, a + 1
         else:
-            out[count] = others[b]
-            b += 1
-        count += 1
+            out[count] = new[b]
+            count, b = count + 1, b + 1
     return out[:count]
 
 
@@ -223,15 +232,13 @@ def _share(p: int, q: int, among: Electorate, profiles: Profiles, due: Flags) ->
 
 
 @njit
-def start_afresh(
-    nodes: Columns, profiles: Profiles, subscribers: tuple[Starts, Columns], gateway: Columns, due: Flags
-) -> None:
-    """Forget what these nodes proposed in all their topics; if they are there, they are due."""
+def start_afresh(nodes: Columns, profiles: Profiles, subscribers: tuple[Starts, Columns], gateway: Columns) -> None:
+    """Forget what these nodes proposed in all their topics."""
+    starts, members = subscribers
     for p in nodes:
         for at in range(profiles.starts[p], profiles.starts[p + 1]):
             topic = np.int64(profiles.topics[at])
-            member = find(subscribers[1], subscribers[0][topic], subscribers[0][topic + 1], p)
-            gateway[member], due[member] = NOBODY, True
+            gateway[find(members, starts[topic], starts[topic + 1], p)] = NOBODY
 
 
 @njit

@@ -17,7 +17,7 @@ from grapevine.kernels.csr import Columns
 from grapevine.model.workload import Csr
 from grapevine.systems.contracts.rounds import Delivery, GossipSystem
 from grapevine.systems.vitis.config import VitisConfig
-from grapevine.systems.vitis.elections import Electorate, elect, find_due, start_afresh, who_is_gateway
+from grapevine.systems.vitis.elections import Electorate, Flags, elect, find_due, start_afresh, who_is_gateway
 from grapevine.systems.vitis.exchange import UNKNOWN, Friendships, exchange_round
 from grapevine.systems.vitis.rules import Proposals
 from grapevine.systems.vitis.signatures import make_signatures
@@ -31,6 +31,9 @@ class Vitis(GossipSystem):
     config_type = VitisConfig
     config: VitisConfig
     ring_slots = small_world.RING_SLOTS
+    _due: Flags  # who is to be asked in the next round of gossip, by (topic, subscriber)
+    _links_before: Csr | None  # as they were in the last one; None: all are to be asked
+    _afresh: Flags  # who has come or gone since then
 
     def __init__(self, config: VitisConfig, network: Network) -> None:
         super().__init__(config, network)
@@ -57,11 +60,12 @@ class Vitis(GossipSystem):
     def gossip(self) -> None:
         network, before, links = self.network, self._links_before, self.network.neighbours()
         among = self._electorate(links, all_due=before is None)
-        if before is not None and before is not links:
-            rows, profiles = (before.starts, before.columns), network.profiles
-            network.in_chunks(lambda a, b: find_due((a, b), rows, among, profiles, self._due))
+        if before is not None:
+            rows, afresh, profiles = (before.starts, before.columns), self._afresh, network.profiles
+            network.in_chunks(lambda a, b: find_due((a, b), rows, afresh, among, profiles, self._due))
         self._elect((0, len(network.topic_ids)), among, most_rounds=1)
         self._links_before = links
+        self._afresh[:] = False
 
     def settle(self, topics: tuple[int, int]) -> int:
         starts = self.network.topic_nodes.starts
@@ -88,7 +92,8 @@ class Vitis(GossipSystem):
 
     def forget(self, nodes: Columns) -> None:
         subscribers = self.network.topic_nodes.starts, self.network.topic_nodes.columns
-        start_afresh(nodes, self.network.profiles, subscribers, self.proposals.gateway, self._due)
+        start_afresh(nodes, self.network.profiles, subscribers, self.proposals.gateway)
+        self._afresh[nodes] = True
 
     def interests_changed(self, nodes: Columns) -> None:
         super().interests_changed(nodes)
@@ -106,8 +111,8 @@ class Vitis(GossipSystem):
         self.proposals = Proposals(
             np.full(pairs, NOBODY, np.int32), np.zeros(pairs, np.int32), np.zeros(pairs, np.int32)
         )
-        self._due = np.zeros(pairs, np.bool_)  # who is to be asked in the next round of gossip, by (topic, subscriber)
-        self._links_before: Csr | None = None  # as they were in the last one; None: all are to be asked
+        self._due, self._afresh = np.zeros(pairs, np.bool_), np.zeros(self.network.size, np.bool_)
+        self._links_before = None
 
     def delivery(self) -> Delivery:
         gateways = who_is_gateway(self.network.topic_nodes.starts, self.proposals.gateway)
