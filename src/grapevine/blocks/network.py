@@ -32,6 +32,9 @@ from grapevine.model.workload import Csr, Workload
 Select = Callable[[tuple[int, int], exchange.Exchange, exchange.NewRows], None]
 
 
+FEW_NODES = 50_000  # one chunk a thread up to here
+
+
 class Network:
     """Arrays over nodes, and the steps of a round. Nobody is there until `open_at_once` or `join`.
 
@@ -134,7 +137,10 @@ class Network:
         if self._pool is None:
             work(0, count)
             return
-        bounds = _bounds(4 * self.threads, count, sizes)
+        # Four a thread, so that nobody waits long for a thread that was slowed down; fewer where a chunk is little work,
+        # because handing one to a kernel takes about 0.15 ms, during which no other can be handed out.
+        parts = 4 * self.threads if sizes is not None else min(4, 1 + count // FEW_NODES) * self.threads
+        bounds = _bounds(parts, count, sizes)
         for done in [self._pool.submit(work, a, b) for a, b in pairwise(bounds) if a < b]:
             done.result()
 
