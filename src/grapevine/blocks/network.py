@@ -137,8 +137,8 @@ class Network:
         if self._pool is None:
             work(0, count)
             return
-        # Four a thread, so that nobody waits long for a thread that was slowed down; fewer where a chunk is little work:
-        # at 10,000 nodes two threads are 1.3 times as fast as one with four chunks each, 1.7 times with one.
+        # Four a thread, so that nobody waits long for one that was slowed down; fewer where a chunk is little work: at
+        # 10,000 nodes two threads are 1.3 times as fast as one with four chunks each, 1.7 times with one.
         parts = 4 * self.threads if sizes is not None else min(4, 1 + count // FEW_NODES) * self.threads
         bounds = _bounds(parts, count, sizes)
         for done in [self._pool.submit(work, a, b) for a, b in pairwise(bounds) if a < b]:
