@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ settings.register_profile("suite", deadline=None, max_examples=60, suppress_heal
 settings.load_profile("suite")
 
 SPARK = "spark"
+WAITING = {"net", "cli"}  # folders of tests that start nodes and commands
 
 
 @cache
@@ -44,8 +46,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spark's tests first, since they are one long piece of work, and beside them what compiles most."""
-    items.sort(key=lambda item: 0 if uses_spark(item.path) else 1 if "systems" in item.path.parts else 2)
+    """Spark's tests first, since they are one long piece of work; then a file that computes and one that mostly waits
+    for clocks in turn, so that processes do not wait for each other's compilations while a core idles."""
+    files = list(dict.fromkeys(item.path for item in items))
+    waiting = [file for file in files if not uses_spark(file) and WAITING & set(file.parts)]
+    computing = [file for file in files if not uses_spark(file) and not WAITING & set(file.parts)]
+    computing.sort(key=lambda file: "systems" not in file.parts)  # what compiles most comes first
+    in_turn = [file for pair in zip_longest(computing, waiting) for file in pair if file is not None]
+    rank = {file: i for i, file in enumerate(in_turn, 1)}
+    items.sort(key=lambda item: rank.get(item.path, 0))
 
 
 @pytest.fixture(scope="session")

@@ -19,11 +19,9 @@ def views_of(links: Mapping[int, Sequence[int]], node_count: int, dead: Sequence
         table[node, : len(row)] = row
     alive = np.ones(node_count, np.bool_)
     alive[list(dead)] = False
-    nothing = np.empty((node_count, 0), np.int32)
-    starts = np.arange(node_count + 1, dtype=np.int64) * width
-    return Views(
-        starts, table.ravel(), np.zeros(table.size, np.int32), nothing, nothing, nothing, alive, np.ones_like(alive)
-    )
+    nothing, nodes = np.empty((node_count, 0), np.int32), np.arange(node_count, dtype=np.int32)
+    starts, heard = np.arange(node_count + 1, dtype=np.int64) * width, np.zeros(table.size, np.int32)
+    return Views(nodes, starts, table.ravel(), heard, nothing, nothing, nothing, alive, np.ones_like(alive))
 
 
 def both_ways(links: Mapping[int, Sequence[int]], node_count: int) -> tuple[csr.Starts, csr.Columns]:

@@ -16,19 +16,22 @@ compares with those few.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import EXCHANGE_PARTNER, NOBODY, Views, one_of, one_sample
 from grapevine.kernels.bits import ask_for
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import borrowing, inlined, njit
 from grapevine.kernels.rng import draw
 
-# Who exchanges views with whom in a round: the partner that each node chose (NOBODY: none), and its callers, the nodes
-# that chose it, as rows. Nothing to do with the contacts of live nodes (`net/contacts`).
+# Who exchanges views with whom in a round: the row of the partner that each row chose (NOBODY: none), and its callers,
+# the rows that chose it, grouped. Nothing to do with the contacts of live nodes (`net/contacts`).
 Contacts = tuple[Columns, Starts, Columns]
 
 
@@ -50,6 +53,11 @@ class Entries(NamedTuple):
     points: NDArray[np.uint64]  # their ring ids, for systems on a ring
 
 
+# A system's kernel with all that it reads: it writes the new rows first … last-1, all of them, also those of nodes that
+# are gone.
+Select = Callable[[tuple[int, int], Exchange, "NewRows"], None]
+
+
 class NewRows(NamedTuple):
     """What an exchange writes, in the shapes of `Views`."""
 
@@ -58,21 +66,40 @@ class NewRows(NamedTuple):
     backups: NDArray[np.int32]
 
 
+@dataclass(frozen=True)
+class Rules:
+    """How a system chooses links. Whoever runs an exchange, here or elsewhere, brings the profiles and what rows
+    remember.
+
+    `prepare` is a function of a module, so that another process finds it by its name: from config, profiles, `reads`
+    and memory it makes the kernel that is called. `reads` are arrays by node, or plain numbers, that the system needs
+    beside profiles; when they change, they are other arrays.
+    """
+
+    prepare: Callable[[Any, Profiles, Mapping[str, Any], Mapping[str, NDArray[Any]]], Select]
+    config: Any
+    reads: Mapping[str, Any]
+
+    def select(self, profiles: Profiles, memory: Mapping[str, NDArray[Any]]) -> Select:
+        """The kernel for rows with these profiles, which remember this beside their links."""
+        return self.prepare(self.config, profiles, self.reads, memory)
+
+
 @borrowing
 def choose_partners(
     seed: int, now: int, first: int, last: int, views: Views, ring_slots: int, partner: Columns
 ) -> None:
-    """Whom each of the nodes first … last-1 contacts in this round, into `partner`; NOBODY for nodes that are not
-    there.
+    """Whom each of the rows first … last-1 contacts in this round, into `partner`; NOBODY for nodes that are not there.
 
     A random neighbour; every other round one of the first `ring_slots` links: the ring is exact in half the time. A
     node without links asks one of its samples. Who chooses a node that is gone has no partner in this round.
     """
     for p in range(first, last):
         partner[p] = NOBODY
-        if not views.alive[p]:
+        node = views.nodes[p]
+        if not views.alive[node]:
             continue
-        a, b, bits = views.starts[p], views.starts[p + 1], draw(seed, now, p, EXCHANGE_PARTNER)
+        a, b, bits = views.starts[p], views.starts[p + 1], draw(seed, now, node, EXCHANGE_PARTNER)
         q = one_of(views.links, a, min(a + ring_slots, b) if now % 2 else b, bits)
         if q == NOBODY:
             q = one_of(views.links, a, b, bits)
@@ -83,20 +110,20 @@ def choose_partners(
 
 
 @njit
-def new_entries(nodes: tuple[int, int], this: Exchange) -> Entries:
-    """A list with room for all that any of the nodes first … last-1 can hear of in this round."""
-    room = _most_entries(nodes, this)
+def new_entries(rows: tuple[int, int], this: Exchange) -> Entries:
+    """A list with room for all that any of the rows first … last-1 can hear of in this round."""
+    room = _most_entries(rows, this)
     return Entries(np.empty(room, np.int32), np.empty(room, np.uint64))
 
 
 @njit
-def _most_entries(nodes: tuple[int, int], this: Exchange) -> int:
-    """How many entries `gather` and `gather_backups` can find together at one of the nodes first … last-1."""
+def _most_entries(rows: tuple[int, int], this: Exchange) -> int:
+    """How many entries `gather` and `gather_backups` can find together at one of the rows first … last-1."""
     views = this.views
     partner, starts, who = this.contacts
     others = views.cache.shape[1] + views.backups.shape[1] + 1
     most = 1
-    for p in range(nodes[0], nodes[1]):
+    for p in range(rows[0], rows[1]):
         total: int = views.starts[p + 1] - views.starts[p] + others
         if partner[p] != NOBODY:
             total += views.starts[partner[p] + 1] - views.starts[partner[p]] + others
@@ -112,7 +139,7 @@ def gather_links(p: int, this: Exchange, into: Columns, count: int) -> int:
 
     Nothing that was last heard before `oldest`.
     """
-    return int(np.int64(_add_links(np.uint64(p), np.int32(p), this, into, np.uint64(count))))
+    return int(np.int64(_add_links(np.uint64(p), this.views.nodes[p], this, into, np.uint64(count))))
 
 
 @inlined
@@ -121,18 +148,19 @@ def gather(p: int, this: Exchange, into: Columns, count: int) -> int:
 
     Nothing that was last heard before `oldest`, and not p itself. Returns how many entries the list has then.
     """
-    end = _add_samples(np.uint64(p), np.int32(p), this, into, np.uint64(count))
+    me = this.views.nodes[p]
+    end = _add_samples(np.uint64(p), me, this, into, np.uint64(count))
     partner, starts, who = this.contacts
     if partner[p] != NOBODY:
-        end = _add_view(np.uint64(partner[p]), np.int32(p), this, into, end)
+        end = _add_view(np.uint64(partner[p]), me, this, into, end)
     for at in range(starts[p], starts[p + 1]):
-        end = _add_view(np.uint64(who[at]), np.int32(p), this, into, end)
+        end = _add_view(np.uint64(who[at]), me, this, into, end)
     return int(np.int64(end))
 
 
 @inlined
 def _add_view(q: np.uint64, but: np.int32, this: Exchange, into: Columns, count: np.uint64) -> np.uint64:
-    into[count] = q
+    into[count] = this.views.nodes[q]
     end = _add_links(q, but, this, into, count + np.uint64(1))
     return _add_samples(q, but, this, into, end)
 
@@ -164,12 +192,12 @@ def _add_samples(q: np.uint64, but: np.int32, this: Exchange, into: Columns, cou
 @inlined
 def gather_backups(p: int, this: Exchange, into: Columns, count: int) -> int:
     """Append the ring backups of p, its partner and its callers; each of them was alive in the last round."""
-    partner, starts, who = this.contacts
-    end = _add_backups(np.uint64(p), np.int32(p), this, into, np.uint64(count))
+    me, (partner, starts, who) = this.views.nodes[p], this.contacts
+    end = _add_backups(np.uint64(p), me, this, into, np.uint64(count))
     if partner[p] != NOBODY:
-        end = _add_backups(np.uint64(partner[p]), np.int32(p), this, into, end)
+        end = _add_backups(np.uint64(partner[p]), me, this, into, end)
     for at in range(starts[p], starts[p + 1]):
-        end = _add_backups(np.uint64(who[at]), np.int32(p), this, into, end)
+        end = _add_backups(np.uint64(who[at]), me, this, into, end)
     return int(np.int64(end))
 
 
@@ -231,7 +259,7 @@ def stay_away(p: int, this: Exchange, out: NewRows) -> None:
 
 @njit
 def _last_heard(p: int, q: int, this: Exchange) -> int:
-    """When q was last heard of, as far as p, its partner and its callers know; 0 when they do not."""
+    """When the node q was last heard of, as far as the row p, its partner and its callers know; 0 when they do not."""
     partner, starts, who = this.contacts
     latest = _told_by(p, q, this)
     if partner[p] != NOBODY:
@@ -243,9 +271,9 @@ def _last_heard(p: int, q: int, this: Exchange) -> int:
 
 @njit
 def _told_by(teller: int, q: int, this: Exchange) -> int:
-    """When the teller last heard of q; its ring backups were there in the last round."""
+    """When the row `teller` last heard of the node q; its ring backups were there in the last round."""
     views, latest = this.views, 0
-    if teller == q:
+    if views.nodes[teller] == q:
         return this.now
     for at in range(views.starts[teller], views.starts[teller + 1]):
         if views.links[at] == q:

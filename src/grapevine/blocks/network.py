@@ -21,16 +21,13 @@ from numpy.typing import NDArray
 from grapevine.blocks import exchange, sampling, small_world
 from grapevine.blocks.neighbours import accepted, both_ways, online_links
 from grapevine.blocks.profiles import make_profiles
+from grapevine.blocks.rows import NO_MEMORY, Rows, SlotMemory, empty_rows
 from grapevine.blocks.views import BOOTSTRAP, NOBODY, Views, group_contacts
 from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import below, draw
 from grapevine.model.workload import Csr, Workload
-
-# A system's kernel: it writes the new rows of the nodes first … last-1, all of them, also those of nodes that are gone.
-Select = Callable[[tuple[int, int], exchange.Exchange, exchange.NewRows], None]
-
 
 FEW_NODES = 50_000  # one chunk a thread up to here
 
@@ -62,12 +59,10 @@ class Network:
         self.settle_rounds = settle_rounds
         self._settles = np.zeros(workload.node_count, np.int32)  # the round in which a newcomer becomes settled
         self.set_interests(workload.node_topics, workload.topic_nodes)
-        self._cache = [np.full((self.size, sample_size), NOBODY, np.int32) for _ in range(2)]
-        self._cache_heard = [np.zeros((self.size, sample_size), np.int32) for _ in range(2)]
-        self._backups = [np.full((self.size, 2 * ring_backups), NOBODY, np.int32) for _ in range(2)]
-        self._starts = np.zeros(self.size + 1, np.int64)  # no room until a system asks for it
-        self._links = [np.empty(0, np.int32) for _ in range(2)]
-        self._heard = [np.empty(0, np.int32) for _ in range(2)]
+        self._nodes = np.arange(self.size, dtype=np.int32)
+        no_room = np.zeros(self.size, np.int64)  # for links, until a system asks for it
+        self.rows = empty_rows(no_room, sample_size, 2 * ring_backups, {})
+        self._spare: Rows | None = None
         self._neighbours: Csr | None = None
         self.degree_bound: int | None = None  # of connections, both ways; None: whoever is asked accepts
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -87,19 +82,15 @@ class Network:
         self.profiles = make_profiles(self.ids, starts, topics, self.rates)
         self.topic_nodes = topic_nodes or Csr(*csr.transpose(starts, topics, len(self.topic_ids)))
 
-    def set_room(self, row_sizes: NDArray[np.int64]) -> None:
-        """Give node p room for row_sizes[p] links. It keeps those that it had, as far as they fit.
+    def set_room(self, row_sizes: NDArray[np.int64], memory: SlotMemory = NO_MEMORY) -> None:
+        """Give node p room for row_sizes[p] links, and for what the system remembers beside each of them.
 
-        Called by a system at its start, and when interests have changed; arrays of an earlier `views` are no longer
-        used.
+        A node keeps the links that it had, as far as they fit, and what was remembered is forgotten. Called by a system
+        at its start, and when interests have changed; arrays of an earlier `views` are no longer used.
         """
-        starts = np.concatenate([[0], np.cumsum(row_sizes)]).astype(np.int64)
-        links = [np.full(starts[-1], NOBODY, np.int32) for _ in range(2)]
-        heard = [np.zeros(starts[-1], np.int32) for _ in range(2)]
-        csr.copy_rows(self._starts, self._links[0], starts, links[0])
-        csr.copy_rows(self._starts, self._heard[0], starts, heard[0])
-        self._starts, self._links, self._heard = starts, links, heard
-        self._neighbours = None
+        self.rows = self.rows.in_other_room(row_sizes, memory)
+        self._spare = None
+        self.links_changed()
 
     @property
     def settled(self) -> NDArray[np.bool_]:
@@ -109,19 +100,10 @@ class Network:
     @property
     def views(self) -> Views:
         """The current state as kernels read it: no copy, so what a kernel writes into it is the state."""
-        return Views(
-            self._starts,
-            self._links[0],
-            self._heard[0],
-            self._cache[0],
-            self._cache_heard[0],
-            self._backups[0],
-            self.alive,
-            self.settled,
-        )
+        return self.rows.views(self._nodes, self.alive, self.settled)
 
     def links_changed(self) -> None:
-        """To be called by a system that wrote into the tables of `views` itself: `neighbours` is worked out anew."""
+        """To be called by whoever wrote into rows: `neighbours` is worked out anew."""
         self._neighbours = None
 
     def in_chunks(
@@ -148,13 +130,18 @@ class Network:
         """One round of peer sampling (`blocks/sampling`): every online node has a new cache afterwards."""
         views, partner = self.views, np.empty(self.size, np.int32)
         self.in_chunks(lambda a, b: sampling.choose_partners(self.seed, self.now, a, b, views, partner))
-        callers, out = group_contacts(partner), (self._cache[1], self._cache_heard[1])
+        rows, spare = self.rows, self._room_to_write()
+        callers, out = group_contacts(partner), (spare.cache, spare.cache_heard)
         self.in_chunks(lambda a, b: sampling.sample_round(self.seed, self.now, (a, b), views, partner, callers, out))
-        self._cache.reverse()
-        self._cache_heard.reverse()
+        rows.cache, spare.cache = spare.cache, rows.cache
+        rows.cache_heard, spare.cache_heard = spare.cache_heard, rows.cache_heard
 
-    def exchange(self, select: Select, *, ring_slots: int, max_age: int) -> None:
-        """One round of view exchange: everyone's new links by the system's kernel, and heartbeats on them.
+    def _room_to_write(self) -> Rows:
+        self._spare = self._spare or self.rows.unwritten()
+        return self._spare
+
+    def exchange(self, rules: exchange.Rules, *, ring_slots: int, max_age: int) -> None:
+        """One round of view exchange: everyone's new links by the system's rules, and heartbeats on them.
 
         The first `ring_slots` slots hold ring links; candidates silent for more than `max_age` rounds are left out.
         """
@@ -163,12 +150,13 @@ class Network:
         contacts = partner, *group_contacts(partner)
         everyone = bool(views.alive.all() and views.settled.all())
         this = exchange.Exchange(self.seed, self.now, self.now - max_age, views, contacts, everyone)
-        out = exchange.NewRows(self._links[1], self._heard[1], self._backups[1])
+        rows, spare, select = self.rows, self._room_to_write(), rules.select(self.profiles, self.rows.memory)
+        out = exchange.NewRows(spare.links, spare.heard, spare.backups)
         self.in_chunks(lambda a, b: select((a, b), this, out))
-        self._links.reverse()
-        self._heard.reverse()
-        self._backups.reverse()
-        self._neighbours = None
+        rows.links, spare.links = spare.links, rows.links
+        rows.heard, spare.heard = spare.heard, rows.heard
+        rows.backups, spare.backups = spare.backups, rows.backups
+        self.links_changed()
 
     def neighbours(self) -> Csr:
         """Links as connections, usable both ways: each row holds whom a node links to or is linked from, ascending.
@@ -177,7 +165,7 @@ class Network:
         in random order, the same in every round. The answer is kept until links change.
         """
         if self._neighbours is None:
-            links = online_links(self._starts, self._links[0], self.alive)
+            links = online_links(self.rows.starts, self.rows.links, self.alive)
             if self.degree_bound is not None:
                 links = accepted(self.seed, *links, self.degree_bound)
             self._neighbours = Csr(*both_ways(*links))
@@ -190,10 +178,11 @@ class Network:
         """
         self.alive[nodes] = True
         self.joined[nodes] = self._settles[nodes] = self.now
-        cache = np.full((len(nodes), self._cache[0].shape[1]), NOBODY, np.int32)
+        rows = self.rows
+        cache = np.full((len(nodes), rows.cache.shape[1]), NOBODY, np.int32)
         sampling.meet_at_random(self.seed, BOOTSTRAP, len(nodes), cache)
-        self._cache[0][nodes] = np.where(cache == NOBODY, NOBODY, nodes[cache])
-        self._cache_heard[0][nodes] = self.now
+        rows.cache[nodes] = np.where(cache == NOBODY, NOBODY, nodes[cache])
+        rows.cache_heard[nodes] = self.now
 
     def join(self, nodes: Columns) -> None:
         """Vitis Algorithm 1: each node starts with what a random online bootstrap node knows, and that node itself.
@@ -206,7 +195,7 @@ class Network:
             self.open_at_once(nodes)
             return
         self.leave(nodes)
-        if self._cache[0].shape[1] > 0:
+        if self.rows.cache.shape[1] > 0:
             _bootstrap(self.seed, self.now, nodes, online, self.ids, self.views)
         self.alive[nodes] = True
         self.joined[nodes] = self.now
@@ -217,16 +206,17 @@ class Network:
         crash."""
         leaving = np.zeros(self.size, np.bool_)
         leaving[nodes] = True
-        _drop_links(leaving, self._links[0])
-        self._neighbours = None
+        _drop_links(leaving, self.rows.links)
+        self.links_changed()
 
     def leave(self, nodes: Columns) -> None:
         """The nodes are gone, and what they knew with them: tables, caches and backups. Others find out by silence."""
         self.alive[nodes] = False
-        self._cache[0][nodes] = NOBODY
-        self._backups[0][nodes] = NOBODY
-        _empty_rows(nodes, self._starts, self._links[0])
-        self._neighbours = None
+        rows = self.rows
+        rows.cache[nodes] = NOBODY
+        rows.backups[nodes] = NOBODY
+        _forget_links(nodes, rows.starts, rows.links)
+        self.links_changed()
 
 
 def _bounds(parts: int, count: int, sizes: NDArray[np.int64] | None) -> list[int]:
@@ -266,6 +256,6 @@ def _drop_links(leaving: NDArray[np.bool_], links: NDArray[np.int32]) -> None:
 
 
 @njit
-def _empty_rows(nodes: Columns, starts: Starts, links: NDArray[np.int32]) -> None:
+def _forget_links(nodes: Columns, starts: Starts, links: NDArray[np.int32]) -> None:
     for p in nodes:
         links[starts[p] : starts[p + 1]] = NOBODY

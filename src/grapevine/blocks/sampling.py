@@ -27,7 +27,7 @@ _FEW = 32  # so many entries are compared at once, without asking how many there
 class _Merge(NamedTuple):
     """Room for the merge of one node."""
 
-    sources: Columns  # whose caches are merged
+    sources: Columns  # the rows of those whose caches are merged
     ends: NDArray[np.uint64]  # by source: its first entry that has not been looked at
     nodes: Columns  # what was found, the freshest first
     heard: Columns
@@ -37,14 +37,14 @@ class _Merge(NamedTuple):
 
 @borrowing
 def choose_partners(seed: int, now: int, first: int, last: int, views: Views, partner: Columns) -> None:
-    """Whom each of the nodes first … last-1 contacts in this round, into `partner`: a random member of its cache.
+    """Whom each of the rows first … last-1 contacts in this round, into `partner`: a random member of its cache.
 
     A member that is gone does not answer: then the node has no partner (NOBODY) in this round.
     """
     for p in range(first, last):
         partner[p] = NOBODY
-        if views.alive[p]:
-            q = one_sample(views.cache, p, draw(seed, now, p, SAMPLE_PARTNER))
+        if views.alive[views.nodes[p]]:
+            q = one_sample(views.cache, p, draw(seed, now, views.nodes[p], SAMPLE_PARTNER))
             if q != NOBODY and views.alive[q]:
                 partner[p] = q
 
@@ -53,18 +53,19 @@ def choose_partners(seed: int, now: int, first: int, last: int, views: Views, pa
 def sample_round(
     seed: int,
     now: int,
-    nodes: tuple[int, int],
+    rows: tuple[int, int],
     views: Views,
     partner: Columns,
     callers: tuple[Starts, Columns],
     out: tuple[NDArray[np.int32], NDArray[np.int32]],
 ) -> None:
-    """New caches of the nodes first … last-1 from the caches at the start of the round, into `out` (nodes, heard).
+    """New caches of the rows first … last-1 from the caches at the start of the round, into `out` (nodes, heard).
 
-    `callers` are the rows of `group_contacts(partner)`. A node that is not alive gets an empty cache.
+    `partner` has the row of each row's partner, or NOBODY, `callers` the rows of those that chose it
+    (`group_contacts`). A node that is not alive gets an empty cache.
     """
     most, size = 0, views.cache.shape[1]
-    for p in range(nodes[0], nodes[1]):
+    for p in range(rows[0], rows[1]):
         most = max(most, callers[0][p + 1] - callers[0][p])
     room = (most + 2) * (size + 1) + _FEW
     scratch = _Merge(
@@ -75,13 +76,13 @@ def sample_round(
         np.empty(room, np.int64),
         np.empty(room, np.int32),
     )
-    _sample_rows((seed, now), nodes, views, partner, callers, scratch, out)
+    _sample_rows((seed, now), rows, views, partner, callers, scratch, out)
 
 
 @borrowing
 def _sample_rows(
     draws: tuple[int, int],
-    nodes: tuple[int, int],
+    rows: tuple[int, int],
     views: Views,
     partner: Columns,
     callers: tuple[Starts, Columns],
@@ -90,11 +91,11 @@ def _sample_rows(
 ) -> None:
     (seed, now), (starts, who), size = draws, callers, views.cache.shape[1]
     old, new = (views.cache.reshape(-1), views.cache_heard.reshape(-1)), (out[0].reshape(-1), out[1].reshape(-1))
-    for p in range(nodes[0], nodes[1]):
-        kept = 0
-        if p + 1 < nodes[1]:
+    for p in range(rows[0], rows[1]):
+        kept, node = 0, views.nodes[p]
+        if p + 1 < rows[1]:
             _ask_for_caches(p + 1, views, partner, starts, who)
-        if views.alive[p]:
+        if views.alive[node]:
             count = 1
             scratch.sources[0] = p
             if partner[p] != NOBODY:
@@ -103,8 +104,8 @@ def _sample_rows(
             for at in range(starts[p], starts[p + 1]):
                 scratch.sources[count] = who[at]
                 count += 1
-            ties = absorb(stream(seed, now, p), SAMPLE_TIES)
-            kept = _merge(np.int32(p), now, ties, old, (count, size), scratch)
+            ties = absorb(stream(seed, now, node), SAMPLE_TIES)
+            kept = _merge(node, now, ties, views.nodes, old, (count, size), scratch)
         at = np.uint64(p) * np.uint64(size)
         for i in range(np.uint64(kept)):
             new[0][at + i], new[1][at + i] = scratch.nodes[i], scratch.heard[i]
@@ -114,10 +115,19 @@ def _sample_rows(
 
 @inlined
 def _merge(
-    p: np.int32, now: int, ties: np.uint64, caches: tuple[Columns, Columns], sizes: tuple[int, int], scratch: _Merge
+    p: np.int32,
+    now: int,
+    ties: np.uint64,
+    whose: Columns,
+    caches: tuple[Columns, Columns],
+    sizes: tuple[int, int],
+    scratch: _Merge,
 ) -> int:
-    """The freshest descriptors of all sources' caches, after new ones of the sources but p, into `nodes` and `heard` of
-    the scratch in descending freshness; returns how many. `sizes` are the number of sources and the size of a cache."""
+    """The freshest descriptors of all sources' caches, after new ones of the sources but the node p, into `nodes` and
+    `heard` of the scratch in descending freshness; returns how many.
+
+    Sources are rows, of the nodes `whose`; `sizes` are their number and the size of a cache.
+    """
     sources, ends, nodes, heard, _, _ = scratch
     (old, old_heard), count, size = caches, np.uint64(sizes[0]), np.uint64(sizes[1])
     for i in range(_FEW):
@@ -127,7 +137,7 @@ def _merge(
         ends[i] = np.uint64(sources[i]) * size
         if i > 0:
             heard[found] = now
-            found = _add(sources[i], p, nodes, found)
+            found = _add(whose[sources[i]], p, nodes, found)
     before = np.uint64(0)  # where the last age begins; so many may have called that there is no room for others
     while found < size:
         level = np.int32(-1)
@@ -188,7 +198,7 @@ def _draw_lots(ties: np.uint64, before: np.uint64, found: np.uint64, size: np.ui
 
 @inlined
 def _ask_for_caches(p: int, views: Views, partner: Columns, starts: Starts, who: Columns) -> None:
-    """Begin to load what will be read of others for p."""
+    """Begin to load what will be read of other rows for p."""
     size = views.cache.shape[1]
     if partner[p] != NOBODY:
         ask_for(views.cache, np.int64(partner[p]) * size)

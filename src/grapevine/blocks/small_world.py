@@ -121,12 +121,12 @@ def choose_ring(me: np.uint64, heard_of: Entries, count: int, settled: Settled, 
 
 @inlined
 def fill_ring(p: int, this: Exchange, ids: Ids, heard_of: Entries, near: Nearest, out: NewRows) -> tuple[int, int]:
-    """Gather what p hears of, and choose its ring links and backups; returns the range of entries that may serve other
-    purposes too. Those before it are backups of others, which serve the ring alone."""
+    """Gather what the row p hears of, and choose its ring links and backups; returns the range of entries that may
+    serve other purposes too. Those before it are backups of others, which serve the ring alone."""
     others = gather_backups(p, this, heard_of.nodes, 0)
     count = gather(p, this, heard_of.nodes, gather_links(p, this, heard_of.nodes, others))
     read_ids(heard_of, count, ids)
-    link_ring(p, ids[p], this, heard_of, count, near, out)
+    link_ring(p, ids[this.views.nodes[p]], this, heard_of, count, near, out)
     return others, count
 
 
@@ -134,7 +134,7 @@ def fill_ring(p: int, this: Exchange, ids: Ids, heard_of: Entries, near: Nearest
 def link_ring(
     p: int, me: np.uint64, this: Exchange, heard_of: Entries, count: int, near: Nearest, out: NewRows
 ) -> None:
-    """The ring links and backups of p, whose id is `me`, from the first `count` entries."""
+    """The ring links and backups of the row p, whose node has the id `me`, from the first `count` entries."""
     views = this.views
     alive, settled = (views.alive[:0], views.settled[:0]) if this.everyone else (views.alive, views.settled)
     find_nearest(me, heard_of, count, alive, near)

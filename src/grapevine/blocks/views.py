@@ -26,16 +26,23 @@ FRIEND_TIES, ACCEPTANCE, MEMBERSHIP, EDGE_TIES, INTEREST_SAMPLES, JOIN_ORDER = (
 
 
 class Views(NamedTuple):
-    """The views of all nodes. Node p has the slots starts[p] … starts[p + 1]-1 of `links`; NOBODY is a free entry."""
+    """The views of some nodes, a row each. Row p has the slots starts[p] … starts[p + 1]-1 of `links`; NOBODY is a free
+    entry.
 
+    Where all nodes of a network are at hand, row p is that of node p. A part of a network (`blocks/parts`) has the rows
+    of its own nodes first, and behind them those that others sent. Entries of rows, and `alive` and `settled`, always
+    speak of nodes.
+    """
+
+    nodes: Columns  # row → the node whose row it is
     starts: Starts
     links: NDArray[np.int32]  # slot → neighbour
     heard: NDArray[np.int32]  # slot → the round in which the neighbour last gave a sign of life
-    cache: NDArray[np.int32]  # [node, position]: samples, the freshest first
-    cache_heard: NDArray[np.int32]  # [node, position]: the round in which somebody last heard from the sample
-    backups: NDArray[np.int32]  # [node, position]: the nearest nodes known on the ring, after it and before it
-    alive: NDArray[np.bool_]  # online
-    settled: NDArray[np.bool_]  # long enough here to be a ring link of others and to take part in lookups
+    cache: NDArray[np.int32]  # [row, position]: samples, the freshest first
+    cache_heard: NDArray[np.int32]  # [row, position]: the round in which somebody last heard from the sample
+    backups: NDArray[np.int32]  # [row, position]: the nearest nodes known on the ring, after it and before it
+    alive: NDArray[np.bool_]  # by node: online
+    settled: NDArray[np.bool_]  # by node: long enough here to be a ring link of others and to take part in lookups
 
 
 @njit
@@ -70,10 +77,10 @@ def one_of(entries: Columns, first: int, last: int, bits: np.uint64) -> int:
 
 
 @inlined
-def one_sample(cache: NDArray[np.int32], node: int, bits: np.uint64) -> int:
-    """A random sample of the node, by these random bits; NOBODY when it has none. Free entries are the last of a
+def one_sample(cache: NDArray[np.int32], row: int, bits: np.uint64) -> int:
+    """A random sample of the row, by these random bits; NOBODY when it has none. Free entries are the last of a
     cache."""
     count = cache.shape[1]
-    while count > 0 and cache[node, count - 1] == NOBODY:
+    while count > 0 and cache[row, count - 1] == NOBODY:
         count -= 1
-    return int(cache[node, below(bits, count)]) if count > 0 else NOBODY
+    return int(cache[row, below(bits, count)]) if count > 0 else NOBODY

@@ -7,6 +7,7 @@ for _ in range(160):
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
@@ -51,6 +52,7 @@ class Rounds:
         schedule: Schedule | None = None,
         always_gossip: bool = False,
         owners: bool = False,
+        network: Callable[..., Network] = Network,
     ) -> None:
         """A network on which the named system has done nothing yet; those whom the schedule has first are online.
 
@@ -58,10 +60,11 @@ class Rounds:
         `always_gossip`: what neighbours tell each other is done in every round also where nothing but links changes.
         `owners`: topics are published by their owner, where the workload knows one, instead of a random subscriber. An
         owner that does not subscribe looks its topic up; systems without lookups count it as interested, so that it
-        gets links for the topic (SpiderCast §2.1).
+        gets links for the topic (SpiderCast §2.1). `network` makes the network (`sim/parts` has one whose rounds are
+        done elsewhere).
         """
         self.workload, self.schedule = workload, schedule or everyone(workload.node_count)
-        self.network = Network(
+        self.network = network(
             workload,
             sample_size=getattr(config, "sample_size", 0),
             ring_backups=getattr(config, "ring_backups", 0),

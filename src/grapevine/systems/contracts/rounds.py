@@ -15,7 +15,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from grapevine.blocks.exchange import Rules
 from grapevine.blocks.network import Network
+from grapevine.blocks.rows import NO_MEMORY, SlotMemory
 from grapevine.kernels.csr import Columns
 from grapevine.metrics.catalogue import Metric
 from grapevine.metrics.measured import MeasuredTable
@@ -93,9 +95,11 @@ class RoundSystem(ABC):
     own_findings: ClassVar[tuple[Metric, ...]] = ()  # numbers that only it finds
     ring_slots: ClassVar[int] = 0  # the first slots of a table that hold successor and predecessor
 
+    slot_memory: ClassVar[SlotMemory] = NO_MEMORY  # what is remembered beside links, for their owner alone
+
     def __init__(self, config: Any, network: Network) -> None:
         self.config, self.network = config, network
-        network.set_room(self.row_sizes())
+        network.set_room(self.row_sizes(), self.slot_memory)
 
     @abstractmethod
     def row_sizes(self) -> NDArray[np.int64]:
@@ -146,7 +150,7 @@ class RoundSystem(ABC):
     def interests_changed(self, nodes: Columns) -> None:
         """These nodes have other subscriptions now. `network.profiles` and `network.topic_nodes` are new, so whatever
         the system keeps by (topic, subscriber) has to be made anew; the default only gives tables their new sizes."""
-        self.network.set_room(self.row_sizes())
+        self.network.set_room(self.row_sizes(), self.slot_memory)
 
     @abstractmethod
     def delivery(self) -> Delivery:
@@ -181,6 +185,10 @@ class GossipSystem(RoundSystem):
         self.network.sample()
         self.exchange()
 
-    @abstractmethod
     def exchange(self) -> None:
-        """One round of view exchange: calls `network.exchange` with the system's kernel."""
+        """One round of view exchange by the system's rules."""
+        self.network.exchange(self.rules(), ring_slots=self.ring_slots, max_age=self.config.max_age)
+
+    @abstractmethod
+    def rules(self) -> Rules:
+        """How links are chosen now. Asked in every round; `reads` are the same arrays until they change."""

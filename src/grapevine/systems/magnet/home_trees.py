@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import exchange, small_world
-from grapevine.blocks.exchange import Exchange, NewRows
+from grapevine.blocks.exchange import Exchange, NewRows, Rules, Select
 from grapevine.blocks.network import Network
+from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.small_world import PREDECESSOR, RING_SLOTS, SUCCESSOR, Ids
 from grapevine.blocks.views import JOIN_ORDER, NOBODY, Views
 from grapevine.kernels.csr import Columns
@@ -21,16 +25,16 @@ from grapevine.systems.magnet.config import OscarConfig
 
 
 @njit
-def keep_ring(this: Exchange, nodes: tuple[int, int], ids: Ids, out: NewRows) -> None:
-    """One exchange of the nodes first … last-1: ring links from gossip; fingers stay while they are heard of.
+def keep_ring(this: Exchange, rows: tuple[int, int], ids: Ids, out: NewRows) -> None:
+    """One exchange of the rows first … last-1: ring links from gossip; fingers stay while they are heard of.
 
     A finger that has become a ring link gives its slot up, until the next choice of fingers (`oscar.rewire`).
     """
-    views, heard_of = this.views, exchange.new_entries(nodes, this)
+    views, heard_of = this.views, exchange.new_entries(rows, this)
     near = small_world.new_nearest(views.backups.shape[1])
-    for p in range(nodes[0], nodes[1]):
+    for p in range(rows[0], rows[1]):
         exchange.stay_away(p, this, out)
-        if not views.alive[p]:
+        if not views.alive[views.nodes[p]]:
             continue
         small_world.fill_ring(p, this, ids, heard_of, near, out)
         a = views.starts[p]
@@ -89,6 +93,11 @@ def _set_link(node: int, slot: int, other: int, now: int, views: Views) -> None:
     views.heard[views.starts[node] + slot] = now
 
 
+def prepare(_: Any, __: Profiles, reads: Mapping[str, Any], ___: Mapping[str, Any]) -> Select:
+    """The kernel of an exchange: it reads the ids that nodes have acquired."""
+    return lambda rows, this, out: keep_ring(this, rows, reads["ids"], out)
+
+
 class OscarSystem(GossipSystem):
     """Trees of greedy routes from homes, over Oscar on a ring. Ids are hashed, unless a subclass has `acquire` choose
     them.
@@ -105,7 +114,7 @@ class OscarSystem(GossipSystem):
         network.ids = network.ids.copy()
         nobody = np.full(network.size, NOBODY, np.int32)
         self._circle = Circle(network.ids, nobody, nobody.copy())
-        self._begun = False
+        self._begun, self._told_ids = False, network.ids.copy()
         super().__init__(config, network)
 
     @property
@@ -133,13 +142,10 @@ class OscarSystem(GossipSystem):
         if (self.network.now - 1) % self.config.rewire_rounds == 0:
             self._rewire()
 
-    def exchange(self) -> None:
-        ids = self.network.ids
-
-        def select(nodes: tuple[int, int], this: Exchange, out: NewRows) -> None:
-            keep_ring(this, nodes, ids, out)
-
-        self.network.exchange(select, ring_slots=self.ring_slots, max_age=self.config.max_age)
+    def rules(self) -> Rules:
+        if not np.array_equal(self._told_ids, self.network.ids):  # nobody writes into what was told
+            self._told_ids = self.network.ids.copy()
+        return Rules(prepare, self.config, {"ids": self._told_ids})
 
     def _begin(self) -> None:
         """Nodes that are there from the start have joined one after the other; their first fingers are samples."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from grapevine.blocks import exchange
 from grapevine.blocks.candidates import new_candidates, offer_all, start_over
 from grapevine.blocks.coverage import choose_greedily
-from grapevine.blocks.exchange import Exchange, NewRows
+from grapevine.blocks.exchange import Exchange, NewRows, Rules, Select
 from grapevine.blocks.network import Network
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import FRIEND_TIES, NOBODY
@@ -37,24 +39,30 @@ class OptConfig(GossipConfig):
 
 
 @njit
-def exchange_round(this: Exchange, nodes: tuple[int, int], k: int, profiles: Profiles, out: NewRows) -> None:
-    """One exchange of the nodes first … last-1: gather, cover every topic k times as far as the table goes, hear."""
-    views, heard_of = this.views, exchange.new_entries(nodes, this)
+def exchange_round(this: Exchange, rows: tuple[int, int], k: int, profiles: Profiles, out: NewRows) -> None:
+    """One exchange of the rows first … last-1: gather, cover every topic k times as far as the table goes, hear."""
+    views, heard_of = this.views, exchange.new_entries(rows, this)
     pool = new_candidates(len(heard_of.nodes))
     scratch = np.zeros(len(profiles.weights), np.int64), np.empty(len(pool.nodes), np.int64)
-    for p in range(nodes[0], nodes[1]):
+    for p in range(rows[0], rows[1]):
+        node = views.nodes[p]
         exchange.stay_away(p, this, out)
-        if not views.alive[p]:
+        if not views.alive[node]:
             continue
         count = exchange.gather(p, this, heard_of.nodes, exchange.gather_links(p, this, heard_of.nodes, 0))
         start_over(pool, count)
-        offer_all(pool, heard_of.nodes[:count], heard_of.nodes[:count], 0, p)
+        offer_all(pool, heard_of.nodes[:count], heard_of.nodes[:count], 0, node)
         a = views.starts[p]
         picks = out.links[a : views.starts[p + 1]]
-        choose_greedily(p, k, stream(this.seed, FRIEND_TIES, p), pool, profiles, scratch, picks)
+        choose_greedily(node, k, stream(this.seed, FRIEND_TIES, node), pool, profiles, scratch, picks)
         for slot in range(len(picks)):
             picks[slot] = pool.nodes[picks[slot]] if picks[slot] != NOBODY else NOBODY
         exchange.hear(p, this, out)
+
+
+def prepare(config: OptConfig, profiles: Profiles, _: Mapping[str, Any], __: Mapping[str, Any]) -> Select:
+    """The kernel of an exchange: it reads profiles alone."""
+    return lambda rows, this, out: exchange_round(this, rows, config.coverage, profiles, out)
 
 
 class Opt(GossipSystem):
@@ -75,13 +83,8 @@ class Opt(GossipSystem):
     def slot_kinds(self, size: int) -> list[str]:
         return ["coverage"] * size
 
-    def exchange(self) -> None:
-        profiles, k = self.network.profiles, self.config.coverage
-
-        def select(nodes: tuple[int, int], this: Exchange, out: NewRows) -> None:
-            exchange_round(this, nodes, k, profiles, out)
-
-        self.network.exchange(select, ring_slots=self.ring_slots, max_age=self.config.max_age)
+    def rules(self) -> Rules:
+        return Rules(prepare, self.config, {})
 
     def delivery(self) -> Delivery:
         return self.flooding()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import exchange, small_world
-from grapevine.blocks.exchange import Exchange, NewRows
+from grapevine.blocks.exchange import Exchange, NewRows, Rules, Select
+from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.small_world import Ids
 from grapevine.kernels.jit import njit
 from grapevine.systems.contracts.rounds import Delivery, GossipSystem, RingConfig
@@ -20,20 +23,26 @@ class RvrConfig(RingConfig):
 
 
 @njit
-def exchange_round(this: Exchange, nodes: tuple[int, int], ids: Ids, out: NewRows) -> None:
-    """One exchange of the nodes first … last-1: gather, fill ring and long slots, hear."""
-    views, heard_of = this.views, exchange.new_entries(nodes, this)
+def exchange_round(this: Exchange, rows: tuple[int, int], ids: Ids, out: NewRows) -> None:
+    """One exchange of the rows first … last-1: gather, fill ring and long slots, hear."""
+    views, heard_of = this.views, exchange.new_entries(rows, this)
     near = small_world.new_nearest(views.backups.shape[1])
-    for p in range(nodes[0], nodes[1]):
-        if not (this.everyone or views.alive[p]):
+    for p in range(rows[0], rows[1]):
+        node = views.nodes[p]
+        if not (this.everyone or views.alive[node]):
             exchange.stay_away(p, this, out)
             continue
-        if p + 1 < nodes[1]:
+        if p + 1 < rows[1]:
             exchange.ask_for_views(p + 1, this)
         some = small_world.fill_ring(p, this, ids, heard_of, near, out)
         slots = small_world.RING_SLOTS, views.starts[p + 1] - views.starts[p]
-        small_world.choose_long((this.seed, p), ids, heard_of, some, slots, (out.links, views.starts[p]))
+        small_world.choose_long((this.seed, node), ids, heard_of, some, slots, (out.links, views.starts[p]))
         exchange.hear(p, this, out)
+
+
+def prepare(_: Any, profiles: Profiles, __: Mapping[str, Any], ___: Mapping[str, Any]) -> Select:
+    """The kernel of an exchange: it reads ring ids alone."""
+    return lambda rows, this, out: exchange_round(this, rows, profiles.ids, out)
 
 
 class Rvr(GossipSystem):
@@ -49,13 +58,8 @@ class Rvr(GossipSystem):
     def slot_kinds(self, size: int) -> list[str]:
         return ["successor", "predecessor"] + ["long"] * (size - small_world.RING_SLOTS)
 
-    def exchange(self) -> None:
-        ids = self.network.ids
-
-        def select(nodes: tuple[int, int], this: Exchange, out: NewRows) -> None:
-            exchange_round(this, nodes, ids, out)
-
-        self.network.exchange(select, ring_slots=self.ring_slots, max_age=self.config.max_age)
+    def rules(self) -> Rules:
+        return Rules(prepare, self.config, {})
 
     def delivery(self) -> Delivery:
         """Lookup trees alone: no links between subscribers carry events, except where they are on a lookup's path."""

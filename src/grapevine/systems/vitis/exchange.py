@@ -8,7 +8,7 @@ is scored exactly. The ring is treated alike: backups first, then only what is n
 Invariants:
 1. The new table is that of Algorithm 4 on all candidates. Bounds and remembered keys spare work and decide nothing.
 2. A remembered key is that of the link in the same slot with the profiles of now, or negative: unknown. Whoever changes
-   profiles or moves slots forgets all keys (`Vitis.interests_changed`). Keys of free slots are never read.
+   profiles or moves slots forgets all keys (`Network.set_room`). Keys of free slots are never read.
 """
 
 from __future__ import annotations
@@ -51,31 +51,32 @@ class Scratch(NamedTuple):
 
 
 @njit
-def exchange_round(this: Exchange, nodes: tuple[int, int], structured: int, friends: Friendships, out: NewRows) -> None:
-    """Algorithms 2 and 3 for the nodes first … last-1, whose tables are of one size: gather, select, hear.
+def exchange_round(this: Exchange, rows: tuple[int, int], structured: int, friends: Friendships, out: NewRows) -> None:
+    """Algorithms 2 and 3 for the rows first … last-1, whose tables are of one size: gather, select, hear.
 
     The first `structured` slots of a table are for ring and long links, the others for friends.
     """
     starts = this.views.starts
-    heard_of = exchange.new_entries(nodes, this)
+    heard_of = exchange.new_entries(rows, this)
     scratch = Scratch(
         heard_of,
         np.empty(len(heard_of.nodes), np.int32),
         small_world.new_nearest(this.views.backups.shape[1]),
-        new_best(starts[nodes[0] + 1] - starts[nodes[0]] - structured),
+        new_best(starts[rows[0] + 1] - starts[rows[0]] - structured),
         np.zeros_like(friends.profiles.weights),
     )
-    _exchange_rows(this, nodes, structured, friends, scratch, out)
+    _exchange_rows(this, rows, structured, friends, scratch, out)
 
 
 @borrowing
 def _exchange_rows(
-    this: Exchange, nodes: tuple[int, int], structured: int, friends: Friendships, scratch: Scratch, out: NewRows
+    this: Exchange, rows: tuple[int, int], structured: int, friends: Friendships, scratch: Scratch, out: NewRows
 ) -> None:
-    views, profiles, (first, last) = this.views, friends.profiles, nodes
+    views, profiles, (first, last) = this.views, friends.profiles, rows
     heard_of, candidates, near, best, dense = scratch
     for p in range(first, last):
-        if not (this.everyone or views.alive[p]):
+        node = views.nodes[p]
+        if not (this.everyone or views.alive[node]):
             exchange.stay_away(p, this, out)
             continue
         if p + 1 < last:
@@ -85,18 +86,18 @@ def _exchange_rows(
         others = exchange.gather_links(p, this, heard_of.nodes, links)
         count = exchange.gather(p, this, heard_of.nodes, others)
         read_ids(heard_of, count, friends.signatures)
-        small_world.link_ring(p, profiles.ids[p], this, heard_of, count, near, out)
+        small_world.link_ring(p, profiles.ids[node], this, heard_of, count, near, out)
         slots, table = (small_world.RING_SLOTS, structured), (out.links, views.starts[p])
-        small_world.choose_long((this.seed, p), profiles.ids, heard_of, (links, count), slots, table)
+        small_world.choose_long((this.seed, node), profiles.ids, heard_of, (links, count), slots, table)
         kept, found = _recall(p, this, structured, friends, best, candidates, out)
         bar = bar_of(best.keys[len(best.keys) - 1]) if kept == len(best.keys) > 0 else 0.0
         found = survivors(
-            p, (others, count), heard_of.nodes, bar, friends.signatures, profiles.starts, (candidates, found)
+            node, (others, count), heard_of.nodes, bar, friends.signatures, profiles.starts, (candidates, found)
         )
         found = leave_out(candidates, found, best.nodes, 0, kept)
         found = leave_out(candidates, found, out.links, views.starts[p], views.starts[p] + structured)
-        ties = stream(this.seed, FRIEND_TIES, p)
-        kept = choose_friends(p, ties, (candidates, found), profiles, dense, best, kept)
+        ties = stream(this.seed, FRIEND_TIES, node)
+        kept = choose_friends(node, ties, (candidates, found), profiles, dense, best, kept)
         for i in range(len(best.nodes)):
             at = views.starts[p] + structured + i
             out.links[at], friends.keys[at] = (best.nodes[i], best.keys[i]) if i < kept else (NOBODY, UNKNOWN)
@@ -107,8 +108,8 @@ def _exchange_rows(
 def _recall(
     p: int, this: Exchange, structured: int, friends: Friendships, best: Best, candidates: Columns, out: NewRows
 ) -> tuple[int, int]:
-    """The own links of p that are still heard of: friends with a known key into `best`, those of other slots or without
-    a key into `candidates`; returns how many of each.
+    """The own links of the row p that are still heard of: friends with a known key into `best`, those of other slots or
+    without a key into `candidates`; returns how many of each.
 
     Friends stand in the table by descending keys. One that serves another purpose now is left out.
     """

@@ -6,12 +6,17 @@ follows every round of exchanges (`gossip`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import small_world
-from grapevine.blocks.exchange import Exchange, NewRows
+from grapevine.blocks.exchange import Rules, Select
 from grapevine.blocks.network import Network
+from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import NOBODY
 from grapevine.kernels.csr import Columns
 from grapevine.model.workload import Csr
@@ -20,9 +25,18 @@ from grapevine.systems.vitis.config import VitisConfig
 from grapevine.systems.vitis.elections import Electorate, Flags, elect, find_due, start_afresh, who_is_gateway
 from grapevine.systems.vitis.exchange import UNKNOWN, Friendships, exchange_round
 from grapevine.systems.vitis.rules import Proposals
-from grapevine.systems.vitis.signatures import make_signatures
+from grapevine.systems.vitis.signatures import Signatures, make_signatures
 
 MOST_ELECTION_ROUNDS = 200  # far above what is seen (28 at d = 5): an election that does not settle is cut off
+
+
+def prepare(
+    config: VitisConfig, profiles: Profiles, reads: Mapping[str, Any], memory: Mapping[str, NDArray[np.int64]]
+) -> Select:
+    """The kernel of an exchange: it reads profiles and their signatures, and renews the keys of links."""
+    structured = config.ring_and_long_links
+    friends = Friendships(profiles, Signatures(**reads), memory["keys"])
+    return lambda rows, this, out: exchange_round(this, rows, structured, friends, out)
 
 
 class Vitis(GossipSystem):
@@ -31,6 +45,7 @@ class Vitis(GossipSystem):
     config_type = VitisConfig
     config: VitisConfig
     ring_slots = small_world.RING_SLOTS
+    slot_memory = MappingProxyType({"keys": (np.int64, UNKNOWN)})
     _due: Flags  # who is to be asked in the next round of gossip, by (topic, subscriber)
     _links_before: Csr | None  # as they were in the last one; None: all are to be asked
     _afresh: Flags  # who has come or gone since then
@@ -38,7 +53,7 @@ class Vitis(GossipSystem):
     def __init__(self, config: VitisConfig, network: Network) -> None:
         super().__init__(config, network)
         self._propose_afresh()
-        self._forget_keys()
+        self._signatures = make_signatures(network.profiles)._asdict()
 
     def row_sizes(self) -> NDArray[np.int64]:
         return np.full(self.network.size, self.config.table_size, np.int64)
@@ -48,14 +63,8 @@ class Vitis(GossipSystem):
         friends = size - self.config.ring_and_long_links
         return ["successor", "predecessor"] + ["long"] * long_links + ["friend"] * friends
 
-    def exchange(self) -> None:
-        structured = self.config.ring_and_long_links
-        friends = Friendships(self.network.profiles, self._signatures, self._keys)
-
-        def select(nodes: tuple[int, int], this: Exchange, out: NewRows) -> None:
-            exchange_round(this, nodes, structured, friends, out)
-
-        self.network.exchange(select, ring_slots=self.ring_slots, max_age=self.config.max_age)
+    def rules(self) -> Rules:
+        return Rules(prepare, self.config, self._signatures)
 
     def gossip(self) -> None:
         network, before, links = self.network, self._links_before, self.network.neighbours()
@@ -96,14 +105,9 @@ class Vitis(GossipSystem):
         self._afresh[nodes] = True
 
     def interests_changed(self, nodes: Columns) -> None:
-        super().interests_changed(nodes)
+        super().interests_changed(nodes)  # with new room for links, remembered keys are forgotten
         self._propose_afresh()
-        self._forget_keys()
-
-    def _forget_keys(self) -> None:
-        """Profiles are new: so are their signatures, and every friend has to be scored again."""
-        self._signatures = make_signatures(self.network.profiles)
-        self._keys = np.full(len(self.network.views.links), UNKNOWN, np.int64)
+        self._signatures = make_signatures(self.network.profiles)._asdict()
 
     def _propose_afresh(self) -> None:
         """Everyone proposes itself; after a change of subscriptions too, which costs the few rounds of an election."""

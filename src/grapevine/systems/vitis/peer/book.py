@@ -155,9 +155,9 @@ class Book:
 
 def _views(settled: NDArray[np.bool_], links: NDArray[np.int32]) -> Views:
     """A table of links, and nothing else, as rules read it."""
-    empty = np.empty((0, 0), np.int32)
+    empty, own = np.empty((0, 0), np.int32), np.array([_OWN], np.int32)
     starts, heard = np.array([0, len(links)], np.int64), np.zeros(len(links), np.int32)
-    return Views(starts, links, heard, empty, empty, empty, np.ones(len(settled), np.bool_), settled)
+    return Views(own, starts, links, heard, empty, empty, empty, np.ones(len(settled), np.bool_), settled)
 
 
 class _Arrays:
