@@ -57,17 +57,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: rank.get(item.path, 0))
 
 
+def not_atomic(folder: Path) -> dict[str, str]:
+    """Spark settings for a file system `notatomic://` that shows this folder under its own path.
+
+    Its renames happen to be single steps, but nothing tells us so: it is treated as an object store. The class is one
+    of Hadoop's own, meant for giving file systems other names.
+    """
+    return {
+        "spark.hadoop.fs.notatomic.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
+        f"spark.hadoop.fs.viewfs.mounttable.default.link.{folder}": f"file://{folder}",
+    }
+
+
 @pytest.fixture(scope="session")
-def stage() -> Iterator[Stage]:
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A stage whose session opens with the first test that needs it.
 
     For a few rows, compiling a query takes longer than interpreting it. Compiled queries, as users have them, are run
-    by the commands that tests start as processes of their own, and by those of `make test-full`.
+    by the commands that tests start as processes of their own, and by those of `make test-full`. All folders for tests
+    can be reached as `notatomic://` and their path.
     """
     for_few_rows = {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        **not_atomic(tmp_path_factory.getbasetemp()),
     }
     working = Stage(SparkSettings(master="local[2]", driver_memory="2g", conf=for_few_rows), quiet=True)
     yield working

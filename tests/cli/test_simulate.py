@@ -16,6 +16,7 @@ from grapevine.model import tables
 from grapevine.model.manifest import Manifest
 from grapevine.model.store import write_table
 from grapevine.model.workload import Workload
+from grapevine.pipeline import stage
 from grapevine.synthetic import generate
 from tests.cli.command import run
 
@@ -49,7 +50,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store(workload, tmp_path_factory.mktemp("simulate") / "w")
 
 
-def test_a_simulation_is_printed_stored_and_exported(folder: Path) -> None:
+def test_a_simulation_is_printed_stored_and_exported_without_spark(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage, "open_session", lambda settings: pytest.fail("paths need no Java"))
     at = folder.parent
     done = run("simulate", "vitis", "--workload", "w", "--rounds", "30", "--set", "table_size=6", "--out", "v", cwd=at)
     assert done.returncode == 0, done.stderr

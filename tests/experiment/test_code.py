@@ -12,6 +12,7 @@ import pytest
 from grapevine.experiment.code import PACKAGE, RUN_CODE, WORKLOAD_CODE, code_digest, content_digest, module_digest
 from grapevine.experiment.description import Experiment, read_experiment
 from grapevine.experiment.plan import plan, trace_key
+from tests.memory_store import MemoryLocation, MemoryStore
 
 TEXT = """
 title = "Keys"
@@ -53,6 +54,8 @@ NEUTRAL = (  # used by the makers of workloads, decides none
     "pipeline/java.py",  # starts Spark
     "pipeline/session.py",
     "pipeline/progress.py",
+    "pipeline/hadoop.py",  # says where folders lie
+    "pipeline/shipping.py",
 )
 
 
@@ -79,6 +82,19 @@ def keys(experiment: Experiment, traces: Path, package: Path = PACKAGE) -> Keys:
         {run.workload.name: run.workload.key for run in runs},
         {(run.system, run.workload.name): run.run_id for run in runs},
     )
+
+
+def test_keys_do_not_depend_on_where_traces_lie(experiment: Experiment, tmp_path: Path) -> None:
+    store = MemoryLocation(MemoryStore(renames_at_once=False), "traces")
+    (tmp_path / "folder" / "deep").mkdir(parents=True)
+    (tmp_path / "folder" / "deep" / "file").write_text("content")
+    for name in ("follows.txt", "nodes.avt", "matrix.txt", "folder"):
+        (store / name).put(tmp_path / name)
+        assert content_digest(store / name) == content_digest(tmp_path / name) is not None
+    assert content_digest(store / "nothing") is None
+    runs = plan(experiment, traces=store)
+    assert ({run.workload.name: run.workload.key for run in runs}) == keys(experiment, tmp_path)[0]
+    assert trace_key("follows", [store / "follows.txt"]) == trace_key("follows", [tmp_path / "follows.txt"])
 
 
 def changed(before: Keys, after: Keys) -> tuple[set[str], set[tuple[str, str]]]:

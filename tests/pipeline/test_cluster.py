@@ -16,6 +16,7 @@ import pyspark
 import pytest
 
 from grapevine.pipeline.java import find_java, make_java_home
+from tests.conftest import not_atomic
 from tests.pipeline.test_sweep import TEXT as EXPERIMENT
 from tests.pipeline.test_sweep import content
 
@@ -86,18 +87,21 @@ def test_a_stage_gives_the_same_rows_on_a_cluster_of_two_workers(master: str, tm
 def test_an_experiment_gives_the_same_tables_on_a_cluster_of_two_workers(master: str, tmp_path: Path) -> None:
     path = tmp_path / "small.toml"
     path.write_text(EXPERIMENT)
-    for name, where in (
-        ("local", "local[1]"),
-        ("cluster", master),
+    conf = [text for key, value in not_atomic(tmp_path).items() for text in ("--conf", f"{key}={value}")]
+    for name, where, out in (
+        ("local", "local[1]", str(tmp_path / "local" / "out")),
+        ("cluster", master, str(tmp_path / "cluster" / "out")),
+        ("url", master, f"notatomic://{tmp_path}/url/out"),
     ):  # apart: neighbours lend each other runs
-        out = tmp_path / name / "out"
         done = subprocess.run(
-            [GRAPEVINE, "run", str(path), "--out", str(out), "--master", where, "--json"], check=False, cwd=tmp_path
+            [GRAPEVINE, "run", str(path), "--out", out, "--master", where, "--json", *conf], check=False, cwd=tmp_path
         )
-        assert done.returncode == 1  # three runs cannot be done
-    first, second = content(tmp_path / "local" / "out"), content(tmp_path / "cluster" / "out")
-    for name, table in first.items():
-        assert table.equals(second[name]), name
+        assert done.returncode == 1, name  # three runs cannot be done
+    first = content(tmp_path / "local" / "out")
+    for stored in (tmp_path / "cluster" / "out", next((tmp_path / "url" / "out").glob("_generation-*"))):
+        second = content(stored)
+        for name, table in first.items():
+            assert table.equals(second[name]), (stored, name)
 
 
 def test_the_command_runs_under_spark_submit(environment: dict[str, str], tmp_path: Path) -> None:

@@ -68,8 +68,9 @@ def test_rows_do_not_depend_on_the_number_of_partitions(stage: Stage, tmp_path: 
 @pytest.mark.parametrize("name", ["vitis-high", "magnet-spatial", "magnet-hierarchical", "rappel-feed"])
 def test_what_spark_stores_is_what_python_generates(stage: Stage, tmp_path: Path, name: str) -> None:
     parameters = small(name) | {"rate_exponent": 1.0}
-    manifest = generate(stage, name, MODELS[name](**parameters), tmp_path / "w", seed=2)
-    loaded, direct = Workload.load(tmp_path / "w"), synthetic.generate(name, seed=2, **parameters)
+    out = stage.location(f"notatomic://{tmp_path}/w")
+    manifest = generate(stage, name, MODELS[name](**parameters), out, seed=2)
+    loaded, direct = Workload.load(out), synthetic.generate(name, seed=2, **parameters)
     assert np.array_equal(loaded.node_topics.columns, direct.node_topics.columns)
     assert np.array_equal(loaded.node_topics.starts, direct.node_topics.starts)
     assert np.array_equal(loaded.publishers, direct.publishers)

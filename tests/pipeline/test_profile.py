@@ -20,7 +20,8 @@ def profiled(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("omen", "vitis-high"):
         generate(stage, name, MODELS[name](nodes=300), folder / name)
     config = ProfileConfig(sample=60, tdi_depth=5)
-    profile(stage, [folder / "omen", folder / "vitis-high"], folder / "p", config, seed=9)
+    by_url, at_url = stage.location(f"notatomic://{folder}/omen"), stage.location(f"file://{folder}/p")
+    profile(stage, [by_url, folder / "vitis-high"], at_url, config, seed=9)
     return folder
 
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from grapevine.model.errors import UsageError
+from grapevine.model.location import Location
 from grapevine.model.manifest import read_manifest
 from grapevine.model.workload import Workload
 from grapevine.pipeline.generate import generate
@@ -25,7 +26,7 @@ def social(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Path:
     graph: nx.DiGraph[int] = nx.DiGraph(nx.scale_free_graph(400, seed=1))
     text = "".join(f"user{a}\tuser{b}\n" for a, b in graph.edges if a != b)
     (folder / "raw.tsv").write_text(text)
-    ingest(stage, "follows", [str(folder / "raw.tsv")], folder / "whole")
+    ingest(stage, "follows", [f"notatomic://{folder}/raw.tsv"], folder / "whole")
     return folder / "whole"
 
 
@@ -33,10 +34,10 @@ BFS = BfsSample(users=80, roots=3)
 
 
 @pytest.fixture(scope="module")
-def bfs(stage: Stage, social: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sample of eighty users, for tests that only look."""
-    folder = tmp_path_factory.mktemp("bfs") / "s"
-    sample(stage, social, folder, BFS, seed=5)
+def bfs(stage: Stage, social: Path, tmp_path_factory: pytest.TempPathFactory) -> Location:
+    """A sample of eighty users, for tests that only look. Its source and itself are named by URLs."""
+    folder = stage.location(f"notatomic://{tmp_path_factory.mktemp('bfs')}/s")
+    sample(stage, stage.location(f"notatomic://{social}"), folder, BFS, seed=5)
     return folder
 
 
@@ -48,7 +49,7 @@ def relations(workload: Workload) -> set[tuple[str, str]]:
     }
 
 
-def test_a_bfs_sample_keeps_all_relations_among_its_users(social: Path, bfs: Path) -> None:
+def test_a_bfs_sample_keeps_all_relations_among_its_users(social: Path, bfs: Location) -> None:
     whole, part = Workload.load(social), Workload.load(bfs)
     users = set(part.node_names)
     assert len(users) == read_manifest(bfs, "workload").tables["nodes"] == 80
@@ -57,7 +58,7 @@ def test_a_bfs_sample_keeps_all_relations_among_its_users(social: Path, bfs: Pat
     assert publishers == list(part.topic_names)
 
 
-def test_a_bfs_sample_follows_followees_from_roots_that_the_seed_decides(social: Path, bfs: Path) -> None:
+def test_a_bfs_sample_follows_followees_from_roots_that_the_seed_decides(social: Path, bfs: Location) -> None:
     """Vitis §IV-E: from random roots along who is followed. The roots are those subscribers whose hash comes first."""
     workload, users = Workload.load(social), set(Workload.load(bfs).node_names)
     subscribers = [n for n in range(workload.node_count) if len(workload.topics_of(n))]
@@ -68,7 +69,7 @@ def test_a_bfs_sample_follows_followees_from_roots_that_the_seed_decides(social:
     assert users == {names[n] for n in naive.breadth_first(followed, rank, by_hash, BFS.roots, BFS.users)}
 
 
-def test_ks_distances_are_those_of_scipy(social: Path, bfs: Path) -> None:
+def test_ks_distances_are_those_of_scipy(social: Path, bfs: Location) -> None:
     whole, part, counts = Workload.load(social), Workload.load(bfs), read_manifest(bfs, "workload").counts
     for name, degrees in (
         ("ks_subscriptions", [w.node_topics.sizes() for w in (whole, part)]),

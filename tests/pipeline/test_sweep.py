@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -26,6 +25,8 @@ from grapevine.metrics.timed import DELIVERY, PEER_LOAD
 from grapevine.metrics.traffic import TRAFFIC
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
+from grapevine.model.location import Location
+from grapevine.model.manifest import read_manifest
 from grapevine.model.store import read_table
 from grapevine.model.workload import Workload
 from grapevine.pipeline.declared import metrics_of
@@ -33,7 +34,8 @@ from grapevine.pipeline.measure import message_metrics, series_rows
 from grapevine.pipeline.stage import Stage, spark_schema
 from grapevine.pipeline.sweep import sweep
 from grapevine.pipeline.topic_graphs import topic_graphs
-from grapevine.pipeline.workloads import make_workload
+from grapevine.pipeline.workloads import WorkloadMaker
+from grapevine.report.page import write_page
 from grapevine.systems.contracts.trees import PLACES, TREES
 from grapevine.systems.omen.measures import BACKUP_VIEWS, MENDING
 from grapevine.systems.rappel.measures import COVERAGE, FRIENDS
@@ -94,7 +96,7 @@ def done(stage: Stage, experiment: Experiment, tmp_path_factory: pytest.TempPath
     return out
 
 
-def content(folder: Path) -> dict[str, pa.Table]:
+def content(folder: Location) -> dict[str, pa.Table]:
     """All tables but the times that runs took."""
     found = {table.name: read_table(folder, table) for table in tables.EXPERIMENT_TABLES}
     found["runs"] = found["runs"].drop_columns(list(TIMED))
@@ -455,22 +457,26 @@ def test_systems_of_peers_and_of_rounds_stand_side_by_side(stage: Stage, tmp_pat
 def test_an_interrupted_sweep_is_resumed_to_the_same_tables(
     stage: Stage, experiment: Experiment, done: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "broken"
+    """At a URL, to the tables that are made at a path."""
+    out, runs = stage.location(f"notatomic://{tmp_path}/broken"), tmp_path / "broken" / "simulations"
     assert sweep(stage, experiment, out, most_runs=5) is None
-    stopped = {folder.name: folder.stat().st_mtime_ns for folder in (out / "simulations").iterdir()}
-    half = next((out / "simulations").iterdir())
+    stopped = {folder.name: folder.stat().st_mtime_ns for folder in runs.iterdir()}
+    half = next(runs.iterdir())
     (half / "manifest.json").unlink()  # as if the machine had died while it was written
-    shutil.rmtree(half)
+    with pytest.raises(UsageError, match=r"broken: has no manifest\.json, so it is not a complete experiment"):
+        series_rows(out)
     with pytest.raises(UsageError, match="exists already; go on with --resume"):
         sweep(stage, experiment, out)
     assert sweep(stage, experiment, out, resume=True) is not None
-    kept = {f.name: f.stat().st_mtime_ns for f in (out / "simulations").iterdir() if f.name in stopped}
+    kept = {f.name: f.stat().st_mtime_ns for f in runs.iterdir() if f.name in stopped}
     assert {name: kept[name] for name in stopped if name != half.name} == {
         name: at for name, at in stopped.items() if name != half.name
     }
-    first, second = content(done), content(out)
+    first, second = content(done), content(read_manifest(out, "experiment").tables_in(out))
     for name, table in first.items():
         assert table.equals(second[name]), name
+    page = write_page(out).read_text()
+    assert "runs failed" in page and '<figure class="card">' in page  # a topic of a run is drawn
 
 
 def test_a_neighbour_that_has_done_a_run_lends_it(stage: Stage, experiment: Experiment, done: Path) -> None:
@@ -548,7 +554,7 @@ def test_a_trace_that_was_replaced_is_read_again(stage: Stage, tmp_path: Path) -
     for text in ("1 2\n1 3\n", "1 2\n4 3\n", "1 2\n1 3\n"):
         (tmp_path / "crawl.txt").write_text(text)
         (run,) = plan(experiment, traces=tmp_path)
-        make_workload(stage, run.workload, tmp_path / "out" / "workloads", tmp_path)
+        WorkloadMaker(stage, tmp_path / "out", tmp_path).make(run.workload)
         found.append(Workload.load(tmp_path / "out" / "workloads" / run.workload.key).node_count)
     assert found == [3, 4, 3]
     assert len(list((tmp_path / "out" / "workloads").iterdir())) == 4  # two traces, whole and as they are asked for
@@ -559,4 +565,4 @@ def test_a_trace_of_another_kind_is_refused(stage: Stage, tmp_path: Path) -> Non
     (tmp_path / "crawl.txt").write_text("a 1 0 5\n")
     (run,) = plan(read_experiment(tmp_path / "traced.toml"), traces=tmp_path)
     with pytest.raises(UsageError, match="trace 'avt': choose a format that makes subscriptions, one of follows, "):
-        make_workload(stage, run.workload, tmp_path / "out" / "workloads", tmp_path)
+        WorkloadMaker(stage, tmp_path / "out", tmp_path).make(run.workload)

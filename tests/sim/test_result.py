@@ -14,6 +14,7 @@ from grapevine.sim.churn import flash_crowd
 from grapevine.sim.result import export_links
 from grapevine.sim.round_run import RunConfig
 from grapevine.synthetic import generate
+from tests.memory_store import MemoryLocation, MemoryStore
 
 
 @pytest.fixture(scope="module")
@@ -22,15 +23,17 @@ def run() -> Simulation:
     return simulate("vitis", workload, rounds=30, threads=1, table_size=6)
 
 
-def test_what_is_saved_is_what_is_loaded(run: Simulation, tmp_path: Path) -> None:
-    run.save(tmp_path / "run")
-    back = Simulation.load(tmp_path / "run")
+@pytest.mark.parametrize("where", ["path", "store"])
+def test_what_is_saved_is_what_is_loaded(run: Simulation, tmp_path: Path, where: str) -> None:
+    home = tmp_path if where == "path" else MemoryLocation(MemoryStore(renames_at_once=False), "home")
+    run.save(home / "run")
+    back = Simulation.load(home / "run")
     assert (back.system, back.config, back.settings, back.seed) == (run.system, run.config, run.settings, run.seed)
     assert back.summary == run.summary
     for name, table in run.tables.items():
         assert back.tables[name].equals(table), name
     with pytest.raises(UsageError, match="exists already"):
-        run.save(tmp_path / "run")
+        run.save(home / "run")
 
 
 def test_it_shows_itself_in_a_line_and_in_a_notebook(run: Simulation) -> None:
@@ -40,7 +43,8 @@ def test_it_shows_itself_in_a_line_and_in_a_notebook(run: Simulation) -> None:
 
 @pytest.mark.parametrize("name", ["o.graphml", "o.edges"])
 def test_networkx_reads_the_overlay(run: Simulation, tmp_path: Path, name: str) -> None:
-    target = export_links(run.links, tmp_path / name)
+    target = tmp_path / name
+    assert export_links(run.links, target) == target
     graph: Any
     if name == "o.graphml":
         graph = nx.read_graphml(target)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from grapevine.cli.console import ForceOption, JsonOption, MasterOption, OutOption, add_metrics, out, print_json, table
+from grapevine.cli.console import (
+    ConfOption,
+    ForceOption,
+    JsonOption,
+    MasterOption,
+    OutOption,
+    add_metrics,
+    out,
+    print_json,
+    table,
+)
 from grapevine.metrics.numbers import number
 from grapevine.metrics.structure import DEGREE
 from grapevine.metrics.timed import DELAY_MS_AT
@@ -23,23 +32,26 @@ _MEASURES = *OUTCOME, DELAY_MS_AT.of(quantile="p50"), DELAY_MS_AT.of(quantile="p
 
 
 def collect(
-    diaries: Annotated[Path, typer.Argument(metavar="DIARIES", help="The folder in which nodes keep their diaries.")],
+    diaries: Annotated[str, typer.Argument(metavar="DIARIES", help="The folder in which nodes keep their diaries.")],
     out_: OutOption,
     force: ForceOption = False,
     json: JsonOption = False,
     master: MasterOption = None,
+    conf: ConfOption = None,
 ) -> None:
     """Measure a live network from the diaries of its nodes: the tables of a simulation, for `measure` and `report`."""
-    stage = Stage(SparkSettings.gather(master=master), quiet=json)
-    counts = collect_diaries(stage, diaries, out_, force=force).counts
-    measured = {row["metric"]: row["mean"] for row in series_rows(out_)}
+    stage = Stage(SparkSettings.gather(master=master, conf=tuple(conf or ())), quiet=json)
+    target = stage.location(out_)
+    counts = collect_diaries(stage, stage.location(diaries), target, force=force).counts
+    measured = {row["metric"]: row["mean"] for row in series_rows(target)}
     if json:
-        print_json({"folder": str(out_), **counts, **{metric.name: measured.get(metric.name) for metric in _MEASURES}})
+        values = {metric.name: measured.get(metric.name) for metric in _MEASURES}
+        print_json({"folder": str(target), **counts, **values})
         return
-    made = table(escape(str(out_)), "", "")
+    made = table(escape(str(target)), "", "")
     made.show_header = False
     for name, label in _COUNTS.items():
         made.add_row(label, number(counts[name]))
     add_metrics(made, _MEASURES, measured)
     out.print(made)
-    out.print(f"\nTables: [bold]{escape(str(out_))}[/]    Next: grapevine report {escape(str(out_))}")
+    out.print(f"\nTables: [bold]{escape(str(target))}[/]    Next: grapevine report {escape(str(target))}")

@@ -10,7 +10,6 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
@@ -24,7 +23,10 @@ from grapevine.model.errors import GrapevineError, UsageError
 out = Console()
 err = Console(stderr=True, highlight=False)
 
-OutOption = Annotated[Path, typer.Option("--out", "-o", help="New folder for the result.")]
+OutOption = Annotated[
+    str,
+    typer.Option("--out", "-o", metavar="DIR", help="New folder for the result: a path, or a URL such as hdfs://…."),
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the folder if Grapevine wrote it.")]
 SeedOption = Annotated[
     int, typer.Option("--seed", min=0, max=2**63 - 1, help="Seed: the same seed gives the same rows, on any machine.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,9 +16,9 @@ from grapevine.pipeline.sweep import sweep
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results and the page.")] = Path(
-        "demo-out"
-    ),
+    out_: Annotated[
+        str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results and the page.")
+    ] = "demo-out",
     master: MasterOption = None,
 ) -> None:
     """Run the quickstart experiment: Vitis, RVR and OPT on two small workloads, and a page that compares them."""
@@ -27,6 +26,7 @@ def demo(
 
     experiment = read_experiment(published_experiments()["quickstart"])
     stage = Stage(SparkSettings.gather(master=master))
+    folder = stage.location(out_)
     manifest = sweep(stage, experiment, folder, resume=True)
     assert manifest is not None
     page = write_page(folder)

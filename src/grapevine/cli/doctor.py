@@ -18,6 +18,7 @@ from rich.markup import escape
 from grapevine import __version__
 from grapevine.cli.console import JsonOption, out, print_json, table
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.location import is_url
 
 DATA_VARIABLE = "GRAPEVINE_DATA"
 
@@ -115,6 +116,8 @@ def _disk() -> Finding:
 
 
 def _data() -> Finding:
+    if is_url(os.environ.get(DATA_VARIABLE, "")):
+        return Finding("Data", f"{os.environ[DATA_VARIABLE]}, opened when it is needed")
     folder = data_folder()
     if folder is None:
         wrong = os.environ.get(DATA_VARIABLE)

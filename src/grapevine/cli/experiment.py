@@ -18,14 +18,15 @@ from grapevine.cli.console import (
     print_json,
     table,
 )
-from grapevine.cli.doctor import data_folder
+from grapevine.cli.storage import traces_folder
 from grapevine.experiment.description import Experiment, read_experiment
 from grapevine.experiment.plan import plan
 from grapevine.metrics.headlines import BRIEF
 from grapevine.model import tables
-from grapevine.model.manifest import Manifest
+from grapevine.model.location import Location
+from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table
-from grapevine.pipeline.measure import series_rows
+from grapevine.pipeline.measure import KIND, series_rows
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.sweep import sweep
@@ -34,7 +35,7 @@ from grapevine.pipeline.sweep import sweep
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="An experiment, e.g. experiments/vitis_fig6.toml.")],
     folder: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the results. Default: results/NAME.")
+        str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results. Default: results/NAME.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
     quick: Annotated[
@@ -52,12 +53,12 @@ def run(
     A run that fails is recorded and does not stop the others; [bold]--resume[/] does what is missing.
     """
     experiment = read_experiment(file, quick=quick)
-    if dry:
-        _print_plan(experiment)
-        return
     stage = Stage(SparkSettings.gather(master=master, driver_memory=driver_memory, conf=tuple(conf or ())), quiet=json)
-    target = folder or Path("results") / experiment.name
-    manifest = sweep(stage, experiment, target, traces=data_folder(), resume=resume, force=force)
+    if dry:
+        _print_plan(experiment, traces_folder(stage))
+        return
+    target = stage.location(folder or f"results/{experiment.name}")
+    manifest = sweep(stage, experiment, target, traces=traces_folder(stage), resume=resume, force=force)
     assert manifest is not None
     if json:
         print_json({"folder": str(target), "runs": manifest.counts["runs"], "failed": manifest.counts["failed"]})
@@ -68,14 +69,14 @@ def run(
         raise SystemExit(1)
 
 
-def _print_plan(experiment: Experiment) -> None:
+def _print_plan(experiment: Experiment, traces: Location | None) -> None:
     made = table(escape(experiment.title), "run", "system", "workload", "grid", "seed")
-    for run in plan(experiment, traces=data_folder()):
+    for run in plan(experiment, traces=traces):
         made.add_row(run.run_id, run.system, escape(run.workload.name), escape(run.parameters), str(run.seed))
     out.print(made)
 
 
-def print_series(folder: Path, manifest: Manifest) -> None:
+def print_series(folder: Location, manifest: Manifest) -> None:
     """Headline numbers of an experiment: a row per point, and what failed."""
     points: dict[tuple[str, str, str], dict[str, float]] = {}
     for row in series_rows(folder):
@@ -86,6 +87,7 @@ def print_series(folder: Path, manifest: Manifest) -> None:
         cells = (metric.shown(values.get(metric.name)) for metric in BRIEF)
         made.add_row(system, escape(workload), escape(label), *cells)
     out.print(made)
-    for row in read_table(folder, tables.RUNS).to_pylist():
+    stored = read_manifest(folder, KIND).tables_in(folder)
+    for row in read_table(stored, tables.RUNS).to_pylist():
         if row["status"] == "failed":
             out.print(f"[red]failed[/] {row['system']} on {escape(row['workload'])}: {escape(row['error'])}")

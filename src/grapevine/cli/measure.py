@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from grapevine import __version__
-from grapevine.cli.console import ForceOption, JsonOption, MasterOption, OutOption, out, print_json, table
+from grapevine.cli.console import ConfOption, ForceOption, JsonOption, MasterOption, OutOption, out, print_json, table
 from grapevine.metrics.numbers import number
 from grapevine.model import tables
 from grapevine.model.folder import new_folder
-from grapevine.model.manifest import Manifest
+from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.topic_graphs import topic_graphs
 
+KIND = "graphs"
+
 
 def measure(
-    simulation: Annotated[Path, typer.Argument(metavar="DIR", help="A simulation.")],
-    workload: Annotated[Path, typer.Option("--workload", "-w", metavar="DIR", help="The workload it ran on.")],
+    simulation: Annotated[str, typer.Argument(metavar="DIR", help="A simulation.")],
+    workload: Annotated[str, typer.Option("--workload", "-w", metavar="DIR", help="The workload it ran on.")],
     out_: OutOption,
     force: ForceOption = False,
     json: JsonOption = False,
     master: MasterOption = None,
+    conf: ConfOption = None,
 ) -> None:
     """Measure the graph of every topic from the stored links: clusters and exact diameters, as a Spark job."""
-    stage = Stage(SparkSettings.gather(master=master), quiet=json)
-    with new_folder(out_, kind="graphs", force=force) as partial:
-        rows = stage.write(
-            topic_graphs(stage, simulation, workload), partial, tables.TOPIC_GRAPHS, "measuring topic graphs"
-        )
+    stage = Stage(SparkSettings.gather(master=master, conf=tuple(conf or ())), quiet=json)
+    target = stage.location(out_)
+    with new_folder(target, kind=KIND, force=force) as partial:
+        graphs = topic_graphs(stage, stage.location(simulation), stage.location(workload))
+        rows = stage.write(graphs, partial, tables.TOPIC_GRAPHS, "measuring topic graphs")
         Manifest(
-            kind="graphs",
+            kind=KIND,
             stage="measure",
             version=__version__,
-            inputs=[str(simulation), str(workload)],
+            inputs=[simulation, workload],
             tables={tables.TOPIC_GRAPHS.name: rows},
         ).write(partial)
-    found = read_table(out_, tables.TOPIC_GRAPHS)
+    found = read_table(read_manifest(target, KIND).tables_in(target), tables.TOPIC_GRAPHS)
     clusters, diameters = found["clusters"].to_pylist(), found["diameter"].to_pylist()
     summary = {
         "topics": len(clusters),
@@ -50,9 +52,9 @@ def measure(
         "diameter_max": max(diameters, default=0),
     }
     if json:
-        print_json({"folder": str(out_), **summary})
+        print_json({"folder": str(target), **summary})
         return
-    made = table(escape(str(out_)), "", "")
+    made = table(escape(str(target)), "", "")
     made.show_header = False
     for name, value in summary.items():
         made.add_row(name.replace("_", ", "), number(value))

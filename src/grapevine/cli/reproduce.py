@@ -10,13 +10,16 @@ import typer
 from rich.markup import escape
 
 from grapevine import __version__
-from grapevine.cli.console import JsonOption, MasterOption, err, out, print_json, table
-from grapevine.cli.doctor import data_folder
+from grapevine.cli.console import ConfOption, JsonOption, MasterOption, err, out, print_json, table
+from grapevine.cli.storage import traces_folder
 from grapevine.experiment.claims import CLAIMS, MET, NOT_HERE, Claim, Evidence, Judgement, judge_all
 from grapevine.experiment.description import published_experiments, read_experiment
+from grapevine.model.drafts import write_whole
 from grapevine.model.errors import UsageError
+from grapevine.model.folder import one_sentence
+from grapevine.model.location import Location
 from grapevine.model.manifest import read_manifest
-from grapevine.pipeline.measure import series_rows
+from grapevine.pipeline.measure import KIND, series_rows
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.sweep import sweep
@@ -26,31 +29,32 @@ _COLOURS = {MET: "green", NOT_HERE: "yellow"}
 
 def reproduce(
     what: Annotated[str, typer.Argument(help="A paper (vitis), a claim (V2), or all.")] = "all",
-    folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the experiments' results.")] = Path("results"),
+    folder: Annotated[
+        str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the experiments' results.")
+    ] = "results",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller networks: minutes instead of an hour.")] = False,
     write: Annotated[Path | None, typer.Option(help="Also write the table as Markdown, e.g. docs/results.md.")] = None,
     stored: Annotated[bool, typer.Option("--stored", help="Judge what the folder holds; run nothing.")] = False,
     json: JsonOption = False,
     master: MasterOption = None,
+    conf: ConfOption = None,
 ) -> None:
     """Measure what the papers claim: run the experiments that are missing, and print claimed beside measured.
 
     Runs are kept by their id, so a second call only measures again.
     """
     chosen = choose_claims(what)
-    target = folder / "quick" if quick else folder
-    evidence = gather_evidence(
-        chosen, target, quick=quick, stage=Stage(SparkSettings.gather(master=master), quiet=json), stored=stored
-    )
+    stage = Stage(SparkSettings.gather(master=master, conf=tuple(conf or ())), quiet=json)
+    target = stage.location(f"{folder}/quick" if quick else folder)
+    evidence = gather_evidence(chosen, target, quick=quick, stage=stage, stored=stored)
     judged = judge_all(chosen, evidence)
     rows = [_as_dict(item) for item in judged]
-    target.mkdir(parents=True, exist_ok=True)
-    (target / "results.json").write_text(json_text.dumps(rows, indent=2, ensure_ascii=False) + "\n")
+    with one_sentence(target):
+        write_whole(target / "results.json", json_text.dumps(rows, indent=2, ensure_ascii=False) + "\n")
     if write is not None:
-        partial = write.with_suffix(".partial")
         before = write.read_text() if write.is_file() else ""
-        partial.write_text(as_markdown(judged, quick=quick, before=before))
-        partial.rename(write)
+        with one_sentence(write):
+            write_whole(write, as_markdown(judged, quick=quick, before=before))
     if json:
         print_json(rows)
         return
@@ -81,7 +85,9 @@ def choose_claims(what: str) -> list[Claim]:
     raise UsageError(f"{what!r}: choose all, a paper ({', '.join(papers)}) or a claim ({', '.join(CLAIMS)})")
 
 
-def gather_evidence(claims: list[Claim], folder: Path, *, quick: bool, stage: Stage, stored: bool = False) -> Evidence:
+def gather_evidence(
+    claims: list[Claim], folder: Location, *, quick: bool, stage: Stage, stored: bool = False
+) -> Evidence:
     """Run what the claims need, or take what is stored; an experiment that cannot be had says why."""
     published = published_experiments()
     series, absent = {}, {}
@@ -91,8 +97,8 @@ def gather_evidence(claims: list[Claim], folder: Path, *, quick: bool, stage: St
             err.print(f"[bold]{escape(experiment.title)}[/]", highlight=False)
         try:
             if not stored:
-                sweep(stage, experiment, folder / name, traces=data_folder(), resume=True)
-            counts = read_manifest(folder / name, "experiment").counts
+                sweep(stage, experiment, folder / name, traces=traces_folder(stage), resume=True)
+            counts = read_manifest(folder / name, KIND).counts
         except UsageError as error:
             absent[name] = str(error)
             continue

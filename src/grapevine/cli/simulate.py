@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grapevine.cli.console import (
+    ConfOption,
     ForceOption,
     JsonOption,
     OutOption,
@@ -24,12 +25,14 @@ from grapevine.cli.console import (
     table,
 )
 from grapevine.cli.from_config import add_config_command, config_options, option, take_config
+from grapevine.cli.storage import for_files
 from grapevine.metrics.findings import RING, UTILITY
 from grapevine.metrics.headlines import HEADLINE
 from grapevine.metrics.traffic import HIT_RATIO
 from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
+from grapevine.model.location import local_draft
 from grapevine.model.settings import parse_texts
 from grapevine.model.workload import Workload, load_churn
 from grapevine.sim.churn import ChurnConfig, make_schedule
@@ -42,7 +45,7 @@ from grapevine.systems.registry import DRIVERS, System, all_systems, broken, cho
 
 
 def _clock(
-    system: str, driver: str, run: RunConfig, settings: list[str], latency_from: Path | None
+    system: str, driver: str, run: RunConfig, settings: list[str], latency_from: str | None
 ) -> ClockConfig | None:
     """How peers run in virtual time; None for runs by rounds. What would be ignored is refused."""
     if driver != "peers":
@@ -107,17 +110,18 @@ def _run_simulate(
     *,
     system: str,
     driver: str | None,
-    workload: Path,
-    out_: Path,
+    workload: str,
+    out_: str,
     set_: list[str] | None,
     clock: list[str] | None,
-    latency_from: Path | None,
+    latency_from: str | None,
     transcript: bool,
     seed: int,
     threads: int | None,
     force: bool,
     json: bool,
-    churn: Path | None,
+    churn: str | None,
+    conf: list[str] | None,
     **playing: Any,
 ) -> None:
     driver = choose_driver(system, driver)
@@ -125,12 +129,15 @@ def _run_simulate(
     timed = _clock(system, driver, run, clock or [], latency_from)
     if timed and threads is not None:
         raise UsageError(f"--threads: {system} runs in virtual time, on one core; leave it out")
-    loaded = Workload.load(workload, latency=latency_from)
-    sessions = None if churn is None else load_churn(churn)
+    files = for_files(conf, quiet=json)
+    target = files.location(out_)
+    loaded = Workload.load(files.location(workload), latency=latency_from and files.location(latency_from))
+    sessions = None if churn is None else load_churn(files.location(churn))
     schedule = make_schedule(take_config(ChurnConfig, playing), loaded.node_count, sessions, seed=seed)
     rounds = int(timed.end_s) if timed else run.rounds
     with (
-        new_folder(out_, kind=KIND, force=force) as partial,
+        new_folder(target, kind=KIND, force=force) as draft,
+        local_draft(draft) as partial,
         live_progress(rounds, quiet=json) as progress,
         _transcript(partial, system, driver, wanted=transcript) as lines,
     ):
@@ -150,9 +157,9 @@ def _run_simulate(
         )
         done.write(partial)
     if json:
-        print_json({"folder": str(out_), "system": system, "driver": driver, "summary": done.summary})
+        print_json({"folder": str(target), "system": system, "driver": driver, "summary": done.summary})
         return
-    print_simulations([done], escape(f"{system} on {loaded.name}: {out_}"))
+    print_simulations([done], escape(f"{system} on {loaded.name}: {target}"))
 
 
 @contextmanager
@@ -238,14 +245,16 @@ def _parameters(config: type[Config], other: dict[str, Any]) -> list[dict[str, A
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A simulation.")],
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="New file, .graphml or .edges.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A simulation.")],
+    target: Annotated[str, typer.Argument(metavar="FILE", help="New file, .graphml or .edges.")],
     format: Annotated[str | None, typer.Option(help="graphml or edges. Default: by the file's name.")] = None,
+    conf: ConfOption = None,
 ) -> None:
     """Write the overlay of a simulation for networkx, igraph or Gephi."""
-    run = Simulation.load(folder)
-    export_links(run.links, target, format=format)
-    out.print(f"{run.links.num_rows:,} links: [bold]{escape(str(target))}[/]", highlight=False)
+    files = for_files(conf)
+    run = Simulation.load(files.location(folder))
+    written = export_links(run.links, files.location(target), format=format)
+    out.print(f"{run.links.num_rows:,} links: [bold]{escape(str(written))}[/]", highlight=False)
 
 
 _SIMULATE_HELP = """Run a system on a workload, and measure what delivery costs.
@@ -268,7 +277,7 @@ def add_to(app: typer.Typer) -> None:
             ],
             None,
         ),
-        option("workload", Annotated[Path, typer.Option("--workload", "-w", metavar="DIR", help="The workload.")]),
+        option("workload", Annotated[str, typer.Option("--workload", "-w", metavar="DIR", help="The workload.")]),
         option("out_", OutOption),
         option(
             "set_",
@@ -285,7 +294,7 @@ def add_to(app: typer.Typer) -> None:
         ),
         option(
             "latency_from",
-            Annotated[Path | None, typer.Option(metavar="DIR", help="Latencies of this workload, for peers.")],
+            Annotated[str | None, typer.Option(metavar="DIR", help="Latencies of this workload, for peers.")],
             None,
         ),
         option(
@@ -297,7 +306,7 @@ def add_to(app: typer.Typer) -> None:
     last = [
         option(
             "churn",
-            Annotated[Path | None, typer.Option(metavar="DIR", help="Nodes come and go as in this workload's churn.")],
+            Annotated[str | None, typer.Option(metavar="DIR", help="Nodes come and go as in this workload's churn.")],
             None,
         ),
         *config_options(ChurnConfig),
@@ -305,6 +314,7 @@ def add_to(app: typer.Typer) -> None:
         option("threads", Annotated[int | None, typer.Option(min=1, help="Threads. Default: all cores.")], None),
         option("force", ForceOption, False),
         option("json", JsonOption, False),
+        option("conf", ConfOption, None),
     ]
     add_config_command(app, "simulate", RunConfig, _run_simulate, first=first, last=last, help=_SIMULATE_HELP)
     app.command()(systems)

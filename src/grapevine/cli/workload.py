@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -25,7 +24,8 @@ from grapevine.cli.console import (
 from grapevine.cli.from_config import add_config_command, option
 from grapevine.metrics.numbers import number
 from grapevine.model import tables
-from grapevine.model.manifest import Manifest
+from grapevine.model.location import Location
+from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table
 from grapevine.pipeline.formats import FORMATS
 from grapevine.pipeline.generate import generate as generate_stage
@@ -50,8 +50,8 @@ app.add_typer(generate_app, name="generate")
 app.add_typer(sample_app, name="sample")
 
 
-def print_profile(folder: Path) -> None:
-    """Print a stored profile for people: three tables with a column per workload."""
+def print_profile(folder: Location) -> None:
+    """Print a stored profile for people: three tables with a column per workload. `folder` is where the tables lie."""
     statistics = read_table(folder, tables.DEGREE_STATISTICS).to_pylist()
     names = list(dict.fromkeys(row["workload"] for row in statistics))
     rows = ("count", "mean", "variance", "standard_deviation", "maximum", "gini")
@@ -99,7 +99,7 @@ def _stage(master: str | None, driver_memory: str | None, conf: list[str] | None
     return Stage(SparkSettings.gather(master=master, driver_memory=driver_memory, conf=tuple(conf or ())), quiet=quiet)
 
 
-def _print_workload(folder: Path, manifest: Manifest, json: bool) -> None:
+def _print_workload(folder: Location, manifest: Manifest, json: bool) -> None:
     """Say what a workload stage wrote: the rows of its tables, and its counts."""
     if json:
         print_json({"folder": str(folder), **dataclasses.asdict(manifest)})
@@ -126,48 +126,54 @@ _COMMON = [
 _PARTITIONS = option(
     "partitions", Annotated[int | None, typer.Option(min=1, help="Spark tasks; the rows do not depend on it.")], None
 )
-_SOURCE = option("source", Annotated[Path, typer.Argument(metavar="DIR", help="The workload to sample.")])
+_SOURCE = option("source", Annotated[str, typer.Argument(metavar="DIR", help="The workload to sample.")])
 
 
 def _run_generate(name: str) -> Callable[..., None]:
-    def run(
-        model: Any, *, out_: Path, seed: int, force: bool, json: bool, partitions: int | None, **spark: Any
-    ) -> None:
+    def run(model: Any, *, out_: str, seed: int, force: bool, json: bool, partitions: int | None, **spark: Any) -> None:
         stage = _stage(**spark, quiet=json)
-        manifest = generate_stage(stage, name, model, out_, seed=seed, partitions=partitions, force=force)
-        _print_workload(out_, manifest, json)
+        target = stage.location(out_)
+        manifest = generate_stage(stage, name, model, target, seed=seed, partitions=partitions, force=force)
+        _print_workload(target, manifest, json)
 
     return run
 
 
-def _run_sample(config: Any, *, source: Path, out_: Path, seed: int, force: bool, json: bool, **spark: Any) -> None:
-    manifest = sample_stage(_stage(**spark, quiet=json), source, out_, config, seed=seed, force=force)
-    _print_workload(out_, manifest, json)
+def _run_sample(config: Any, *, source: str, out_: str, seed: int, force: bool, json: bool, **spark: Any) -> None:
+    stage = _stage(**spark, quiet=json)
+    target = stage.location(out_)
+    manifest = sample_stage(stage, stage.location(source), target, config, seed=seed, force=force)
+    _print_workload(target, manifest, json)
 
 
 def _run_ingest(
-    config: IngestConfig, *, format: str, files: list[str], out_: Path, force: bool, json: bool, **spark: Any
+    config: IngestConfig, *, format: str, files: list[str], out_: str, force: bool, json: bool, **spark: Any
 ) -> None:
-    manifest = ingest_stage(_stage(**spark, quiet=json), format, files, out_, config, force=force)
-    _print_workload(out_, manifest, json)
+    stage = _stage(**spark, quiet=json)
+    target = stage.location(out_)
+    manifest = ingest_stage(stage, format, files, target, config, force=force)
+    _print_workload(target, manifest, json)
 
 
 def _run_profile(
-    config: ProfileConfig, *, folders: list[Path], out_: Path | None, seed: int, force: bool, json: bool, **spark: Any
+    config: ProfileConfig, *, folders: list[str], out_: str | None, seed: int, force: bool, json: bool, **spark: Any
 ) -> None:
     from grapevine.report.profile_page import FILES, draw_profile  # here, because plotting takes 0.3 s to import
 
-    first = folders[0].absolute()
-    target = out_ or first.with_name(first.name + "-profile")
-    profile_stage(_stage(**spark, quiet=json), folders, target, config, seed=seed, force=force, finish=draw_profile)
-    pictures = [target / name for name in FILES]
+    stage = _stage(**spark, quiet=json)
+    sources = [stage.location(folder) for folder in folders]
+    first = sources[0].absolute()
+    target = first.with_name(first.name + "-profile") if out_ is None else stage.location(out_)
+    profile_stage(stage, sources, target, config, seed=seed, force=force, finish=draw_profile)
+    stored = read_manifest(target, "profile").tables_in(target)
+    pictures = [stored / name for name in FILES]
     if json:
         content = {
-            t.name: read_table(target, t).to_pylist() for t in tables.PROFILE_TABLES if t is not tables.DEGREE_CCDF
+            t.name: read_table(stored, t).to_pylist() for t in tables.PROFILE_TABLES if t is not tables.DEGREE_CCDF
         }
         print_json({"folder": str(target), "pictures": [str(p) for p in pictures], **content})
         return
-    print_profile(target)
+    print_profile(stored)
     out.print(f"\nTables and pictures: [bold]{escape(str(target))}[/] ({', '.join(p.name for p in pictures)})")
 
 
@@ -185,8 +191,10 @@ _FORMAT = Annotated[
     typer.Argument(metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.", autocompletion=lambda: list(FORMATS)),
 ]
 _FILES = Annotated[list[str], typer.Argument(metavar="FILE…", help="Files or folders.")]
-_FOLDERS = Annotated[list[Path], typer.Argument(metavar="DIR…", help="Workloads; several are shown side by side.")]
-_PROFILE_OUT = Annotated[Path | None, typer.Option("--out", "-o", help="New folder. Default: DIR-profile.")]
+_FOLDERS = Annotated[list[str], typer.Argument(metavar="DIR…", help="Workloads; several are shown side by side.")]
+_PROFILE_OUT = Annotated[
+    str | None, typer.Option("--out", "-o", metavar="DIR", help="New folder. Default: DIR-profile.")
+]
 
 add_config_command(
     app,

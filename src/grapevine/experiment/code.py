@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
+from grapevine.model.location import Location, local_copy
+
 PACKAGE = Path(__file__).resolve().parents[1]
 WORKLOAD_CODE = (
     "kernels",
@@ -59,21 +61,22 @@ def module_digest(name: str) -> str | None:
     return content_digest(source.parent) if source.name == "__init__.py" else content_digest(source)
 
 
-def content_digest(path: Path) -> str | None:
+def content_digest(path: Location) -> str | None:
     """A digest of the content of a file, or of the names and contents of all files below a folder; None if there is
     nothing.
 
     The content is read whole, because size and time of change would not do: a trace that is copied or downloaded again
     has another time although it is the same, and its results should be found again; and one that is replaced within
-    the clock's resolution may have the same. Reading takes a second per gigabyte, ingesting it many times as long.
+    the clock's resolution may have the same. Reading takes a second per gigabyte, ingesting it many times as long. What
+    lies at a URL is fetched for it, since a store's own checksums say nothing about the same file elsewhere.
     """
     if not path.exists():
         return None
-    below = (file for file in path.rglob("*") if file.is_file() and file.parent.name != "__pycache__")
-    files = sorted(below) if path.is_dir() else [path]
     digest = hashlib.sha1(usedforsecurity=False)
-    for file in files:
-        _add(digest, file.relative_to(path).as_posix(), file)
+    with local_copy(path) as local:
+        below = (file for file in local.rglob("*") if file.is_file() and file.parent.name != "__pycache__")
+        for file in sorted(below) if local.is_dir() else [local]:
+            _add(digest, file.relative_to(local).as_posix(), file)
     return digest.hexdigest()[:16]
 
 

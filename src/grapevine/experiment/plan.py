@@ -14,6 +14,7 @@ from grapevine.experiment.churn import split_churn
 from grapevine.experiment.code import PACKAGE, RUN_CODE, WORKLOAD_CODE, code_digest, content_digest, module_digest
 from grapevine.experiment.description import Experiment, WorkloadEntry
 from grapevine.model.errors import UsageError
+from grapevine.model.location import Location
 from grapevine.sim.simulate import make_config
 from grapevine.synthetic import MODELS
 from grapevine.systems.registry import system_named
@@ -92,7 +93,7 @@ class RunPlan:
 class _Deciding:
     """What besides the description decides keys: digests of the code, and of traces as far as they are here."""
 
-    def __init__(self, traces: Path | None, package: Path) -> None:
+    def __init__(self, traces: Location | None, package: Path) -> None:
         self.workload_code, self.run_code = (code_digest(parts, package) for parts in (WORKLOAD_CODE, RUN_CODE))
         self._traces, self._contents = traces, dict[str, str | None]()
 
@@ -111,7 +112,7 @@ class _Deciding:
         return self._contents[path]
 
 
-def plan(experiment: Experiment, *, traces: Path | None = None, package: Path = PACKAGE) -> list[RunPlan]:
+def plan(experiment: Experiment, *, traces: Location | None = None, package: Path = PACKAGE) -> list[RunPlan]:
     """All runs of the experiment, each once, long ones first.
 
     `traces` is the folder of real traces, whose contents are part of the keys: without it runs on traces have other ids
@@ -145,7 +146,7 @@ def plan(experiment: Experiment, *, traces: Path | None = None, package: Path = 
     return sorted(runs.values(), key=lambda run: (-run.effort, run.run_id))
 
 
-def trace_key(format: str, sources: Sequence[Path]) -> str:
+def trace_key(format: str, sources: Sequence[Location]) -> str:
     """The name of the folder that a whole trace is ingested into: its format, its files, and a digest of their contents
     and of the code that reads them."""
     names = [source.name.split(".")[0] for source in sources]

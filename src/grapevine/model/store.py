@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from grapevine.model.location import Location, local_copy, local_draft
 from grapevine.model.tables import NODES, TOPICS, Table
 
 
-def read_table(folder: Path, table: Table) -> pa.Table:
+def read_table(folder: Location, table: Table) -> pa.Table:
     """One stored table in its declared schema; nodes and topics in the order of their numbers, others as stored.
 
-    An OSError or ArrowInvalid means that the folder is damaged: stages check its manifest first.
+    `folder` is where the tables lie (`Manifest.tables_in`). An OSError or ArrowInvalid means that the folder is
+    damaged: stages check its manifest first.
     """
-    content = pq.read_table(folder / table.name, columns=table.column_names).cast(table.schema)
+    with local_copy(folder / table.name) as local:
+        content = pq.read_table(local, columns=table.column_names).cast(table.schema)
     key = {NODES: "node", TOPICS: "topic"}.get(table)
     return content.sort_by(key) if key else content
 
 
-def write_table(content: pa.Table, folder: Path, table: Table) -> int:
+def write_table(content: pa.Table, folder: Location, table: Table) -> int:
     """Store a table that is in memory as one file, in the declared columns and types; returns its rows."""
-    (folder / table.name).mkdir(parents=True)
-    pq.write_table(content.select(table.column_names).cast(table.schema), folder / table.name / "part-0.parquet")
+    with local_draft(folder) as local:
+        (local / table.name).mkdir(parents=True)
+        pq.write_table(content.select(table.column_names).cast(table.schema), local / table.name / "part-0.parquet")
     return int(content.num_rows)

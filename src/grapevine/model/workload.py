@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +20,8 @@ from grapevine.kernels import csr
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
 from grapevine.model.ids import ring_ids
-from grapevine.model.manifest import read_manifest
+from grapevine.model.location import Location, as_location
+from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table
 
 
@@ -117,20 +117,21 @@ class Workload:
 
     @classmethod
     def load(
-        cls, folder: str | Path, *, churn: str | Path | None = None, latency: str | Path | None = None
+        cls, folder: str | Location, *, churn: str | Location | None = None, latency: str | Location | None = None
     ) -> Workload:
         """Read what a workload stage wrote. No Spark is needed.
 
         `churn` and `latency` name workload folders to take these tables from; without them there are none. UsageError
         if a folder is no complete workload, or has no such table.
         """
-        folder = Path(folder)
+        folder = as_location(folder)
         manifest = read_manifest(folder, "workload")
         if "subscriptions" not in manifest.tables:
             held = ", ".join(sorted(set(manifest.tables) - {"nodes", "rejected"}))
             raise UsageError(f"{folder}: holds {held} but no subscriptions; give a workload with subscriptions")
-        nodes, topics = read_table(folder, tables.NODES), read_table(folder, tables.TOPICS)
-        pairs = read_table(folder, tables.SUBSCRIPTIONS)
+        stored = manifest.tables_in(folder)
+        nodes, topics = read_table(stored, tables.NODES), read_table(stored, tables.TOPICS)
+        pairs = read_table(stored, tables.SUBSCRIPTIONS)
         subscribers, wanted = pairs["node"].to_numpy(), pairs["topic"].to_numpy()
         node_topics = _by_node(subscribers, wanted, len(nodes), len(topics))
         return cls(
@@ -205,28 +206,29 @@ def _numbers_below(count: int, numbers: ArrayLike, what: str) -> NDArray[np.int3
     return checked
 
 
-def load_churn(folder: str | Path) -> Churn:
+def load_churn(folder: str | Location) -> Churn:
     """The churn table of any workload folder; UsageError if it has none."""
-    content = read_table(_with_table(Path(folder), tables.CHURN), tables.CHURN)
+    content, _ = _one_table(as_location(folder), tables.CHURN)
     content = content.sort_by([("joined_s", "ascending"), ("node", "ascending")])
     left = pc.fill_null(content["left_s"], float("inf"))
     return Churn(content["node"].to_numpy(), content["joined_s"].to_numpy(), left.to_numpy())
 
 
-def load_latency(folder: str | Path) -> Latency:
+def load_latency(folder: str | Location) -> Latency:
     """The latency table of any workload folder, as dense matrices over its nodes; UsageError if it has none."""
-    folder = _with_table(Path(folder), tables.LATENCY)
-    content = read_table(folder, tables.LATENCY)
-    slices, nodes = pc.max(content["slice"]).as_py() + 1, read_manifest(folder, "workload").tables["nodes"]
+    content, manifest = _one_table(as_location(folder), tables.LATENCY)
+    slices, nodes = pc.max(content["slice"]).as_py() + 1, manifest.tables["nodes"]
     rtt_ms = np.full((slices, nodes, nodes), np.nan, np.float32)
     rtt_ms[tuple(content[name].to_numpy() for name in ("slice", "source", "target"))] = content["rtt_ms"].to_numpy()
     return Latency(rtt_ms)
 
 
-def _with_table(folder: Path, table: tables.Table) -> Path:
-    if table.name not in read_manifest(folder, "workload").tables:
+def _one_table(folder: Location, table: tables.Table) -> tuple[pa.Table, Manifest]:
+    """A table of a workload folder, and the folder's manifest; UsageError if it has none."""
+    manifest = read_manifest(folder, "workload")
+    if table.name not in manifest.tables:
         raise UsageError(f"{folder}: has no {table.name} table; ingest or generate one")
-    return folder
+    return read_table(manifest.tables_in(folder), table), manifest
 
 
 class _Numbers(Sequence[str]):

@@ -9,9 +9,7 @@ Delays are differences of two nodes' clocks: exact on one machine, and elsewhere
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -26,6 +24,7 @@ from grapevine.metrics.timed import DELAY_MS_AT
 from grapevine.metrics.traffic import HIT_RATIO, OVERHEAD
 from grapevine.model import tables
 from grapevine.model.folder import new_folder
+from grapevine.model.location import Location, remove
 from grapevine.model.manifest import Manifest
 from grapevine.model.store import read_table, write_table
 from grapevine.pipeline import live_events, live_nodes
@@ -33,9 +32,11 @@ from grapevine.pipeline.dense import number_names
 from grapevine.pipeline.diaries import Diaries, find_diaries, read_diaries, system_and_config
 from grapevine.pipeline.live_course import Course, messages_table, rounds_table
 from grapevine.pipeline.live_drawing import draw, drawn_topic
-from grapevine.pipeline.measure import Run, measure
+from grapevine.pipeline.measure import KIND, Run, measure
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.topic_graphs import graphs_of
+from grapevine.sim.result import KIND as SIMULATION
+from grapevine.sim.result import SIMULATIONS, run_folder
 
 RUN = "live"
 _PROGRESS = {
@@ -51,14 +52,14 @@ _PLOTS: list[dict[str, Any]] = [
 ]
 
 
-def collect(stage: Stage, folder: Path, out: Path, *, force: bool = False) -> Manifest:
+def collect(stage: Stage, folder: Location, out: Location, *, force: bool = False) -> Manifest:
     """Read the diaries of a folder into a new experiment folder, which `grapevine report` makes a page of.
 
     UsageError if there are no diaries, none can be read, or they are of several networks. Lines that cannot be read are
     counted, and stored in the workload's `rejected` table.
     """
     paths = find_diaries(folder)
-    with new_folder(out, kind="experiment", force=force) as partial:
+    with new_folder(out, kind=KIND, force=force) as partial:
         scratch = partial / "_scratch"
         diaries = read_diaries(stage, paths, scratch / "records")
         system, config = system_and_config(diaries)
@@ -67,7 +68,7 @@ def collect(stage: Stage, folder: Path, out: Path, *, force: bool = False) -> Ma
         summary = made.write_run()
         counts = diaries.counts | made.counts
         simulation = Manifest(
-            kind="simulation",
+            kind=SIMULATION,
             stage="collect",
             version=__version__,
             config={
@@ -81,16 +82,21 @@ def collect(stage: Stage, folder: Path, out: Path, *, force: bool = False) -> Ma
             counts=summary | counts,
         )
         simulation.write(made.run)
-        shutil.rmtree(scratch)
+        remove(scratch)
         return measure(
             stage,
             [Run(RUN, system, RUN, "{}", 0, show_course=True)],
             {},
+            made.simulations,
             partial,
-            made_by="collect",
-            config=_description(system, counts),
-            inputs=[str(folder)],
-            counts=counts,
+            Manifest(
+                kind=KIND,
+                stage="collect",
+                version=__version__,
+                config=_description(system, counts),
+                inputs=[str(folder)],
+                counts=counts,
+            ),
         )
 
 
@@ -119,8 +125,8 @@ class _Collection:
 
     stage: Stage
     diaries: Diaries
-    out: Path
-    scratch: Path
+    out: Location
+    scratch: Location
     written: dict[str, int] = field(default_factory=dict)  # tables of the run → rows
     counts: dict[str, Any] = field(default_factory=dict)  # for the manifests
     nodes: DataFrame = field(init=False)  # node, name
@@ -132,12 +138,16 @@ class _Collection:
     course: Course = field(init=False)
 
     @property
-    def workload(self) -> Path:
+    def workload(self) -> Location:
         return self.out / "workload"
 
     @property
-    def run(self) -> Path:
-        return self.out / "simulations" / f"run_id={RUN}"
+    def simulations(self) -> Location:
+        return self.out / SIMULATIONS
+
+    @property
+    def run(self) -> Location:
+        return run_folder(self.simulations, RUN)
 
     def keep(self, frame: DataFrame, name: str, label: str | None = None) -> DataFrame:
         """Store a frame that several steps read, and read it again: otherwise each of them would make it anew."""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from pyspark.sql import functions as F
 
 from grapevine.metrics.distributions import Histogram
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
+from grapevine.model.location import Location
 from grapevine.pipeline.stage import Stage
 
 DEGREES = {"subscriptions": "node", "subscribers": "topic"}  # what is counted → for whom
 
 
-def degree_histograms(stage: Stage, folder: Path, name: str) -> dict[str, Histogram]:
+def degree_histograms(stage: Stage, folder: Location, name: str) -> dict[str, Histogram]:
     """The histograms of `DEGREES`: subscriptions per subscriber, subscribers per topic. `name` is for the progress bar.
 
     Who has none is not counted (docs/papers.md). UsageError if there are no subscriptions.

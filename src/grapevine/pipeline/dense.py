@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from grapevine.model.location import Location
 from grapevine.pipeline.stage import Stage
 
 _ROW_BITS = 33  # monotonically_increasing_id: partition above, row below
@@ -19,7 +18,7 @@ def numbers_as_names(stage: Stage, count: int) -> DataFrame:
 
 
 def number_names(
-    stage: Stage, names: DataFrame, column: str, scratch: Path, label: str, *, natural: bool = True
+    stage: Stage, names: DataFrame, column: str, scratch: Location, label: str, *, natural: bool = True
 ) -> DataFrame:
     """(column, name): every distinct `name` of the frame with its dense number, in natural order, or else as plain
     texts.

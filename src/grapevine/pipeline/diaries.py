@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from grapevine.model.errors import UsageError
+from grapevine.model.location import Location
 from grapevine.net.diary import SUFFIX
 from grapevine.pipeline.layout import find_inputs
 from grapevine.pipeline.lines import LONGEST_LINE, read_lines, rejected_rows
@@ -73,7 +73,7 @@ class Diaries:
         return rejected_rows(self.records, self.records)
 
 
-def find_diaries(folder: Path) -> list[str]:
+def find_diaries(folder: Location) -> list[str]:
     """The paths of the diaries in a folder, sorted; UsageError if there is no such folder, or no diary in it."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder; give the one in which nodes keep their diaries")
@@ -83,7 +83,7 @@ def find_diaries(folder: Path) -> list[str]:
     return find_inputs(found)
 
 
-def read_diaries(stage: Stage, paths: list[str], scratch: Path) -> Diaries:
+def read_diaries(stage: Stage, paths: list[str], scratch: Location) -> Diaries:
     """Read all lines and store them in `scratch`: nodes may still be writing. UsageError if none can be read."""
     seen = Observation()
     with stage.step("reading diaries"):

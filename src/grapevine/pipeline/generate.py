@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from grapevine.kernels.csr import row_numbers
 from grapevine.model import tables
 from grapevine.model.config import check_seed
 from grapevine.model.folder import new_folder
+from grapevine.model.location import Location
 from grapevine.model.manifest import Manifest
 from grapevine.model.store import write_table
 from grapevine.pipeline.dense import numbers_as_names
@@ -32,7 +32,7 @@ def generate(
     stage: Stage,
     name: str,
     model: SubscriptionModel | ChurnModel,
-    out: Path,
+    out: Location,
     *,
     seed: int = 1,
     partitions: int | None = None,

@@ -3,10 +3,8 @@ to `rejected` with its line and reason; an input with nothing readable is an err
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -16,6 +14,7 @@ from grapevine.model import tables
 from grapevine.model.config import Config, parameter
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
+from grapevine.model.location import Location, remove
 from grapevine.model.manifest import Manifest
 from grapevine.pipeline.formats import FORMATS
 from grapevine.pipeline.layout import detect_layout, find_inputs
@@ -47,7 +46,7 @@ def ingest(
     stage: Stage,
     format_name: str,
     paths: Sequence[str],
-    out: Path,
+    out: Location,
     config: IngestConfig | None = None,
     *,
     force: bool = False,
@@ -68,7 +67,7 @@ def ingest(
             )
         parsed = parse(lines, format, layout, integer_ids=config.ids == "integer")
         format.meaning.write(run, _store_rows(run, parsed, lines, with_lines=format.meaning.needs_lines))
-        shutil.rmtree(run.scratch)
+        remove(run.scratch)
         run.counts["delimiter"] = layout.delimiter
         if layout.headers:
             run.counts["header"] = " | ".join(layout.headers)

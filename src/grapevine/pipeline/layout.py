@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from grapevine.model.errors import UsageError
+from grapevine.model.location import is_url
 from grapevine.pipeline.formats import Format
 from grapevine.pipeline.stage import spark_path
 
@@ -36,19 +36,19 @@ class Layout:
 
 def find_inputs(paths: Sequence[str]) -> list[str]:
     """The inputs as Spark wants them; a local path that Spark could not read is the caller's mistake."""
-    local = [Path(path) for path in paths if "://" not in path]
+    local = [Path(path) for path in paths if not is_url(path)]
     missing = [str(path) for path in local if not path.exists()]
     if missing:
         raise UsageError(f"{', '.join(missing)}: no such file or folder")
     for path in local:
         if path.absolute().name.startswith(("_", ".")) or ":" in path.name:
             raise UsageError(f"{path}: Spark does not read names that start with _ or . or hold a colon; rename it")
-    return [path if "://" in path else spark_path(Path(path).absolute()) for path in paths]
+    return [path if is_url(path) else spark_path(Path(path).absolute()) for path in paths]
 
 
 def detect_layout(lines: DataFrame, format: Format, *, delimiter: str, header: str, comments: bool) -> Layout:
     """Delimiter and headers from the first lines of each file, where the caller does not say."""
-    heads = [head for file in sorted(lines.inputFiles()) if (head := _head(lines, file, comments))]
+    heads = [head for file in sorted(lines.inputFiles()) if (head := _head(lines.sparkSession, file, comments))]
     found = delimiter if delimiter != "auto" else format.delimiter or _guess_delimiter(heads)
     if header == "no":
         return Layout(found, (), comments)
@@ -60,13 +60,13 @@ def detect_layout(lines: DataFrame, format: Format, *, delimiter: str, header: s
     return Layout(found, tuple(headers), comments)
 
 
-def _head(lines: DataFrame, file: str, comments: bool) -> list[str]:
+def _head(spark: SparkSession, file: str, comments: bool) -> list[str]:
     """The first data lines of a file; read directly where it is local, because a job for each file takes longer."""
     parsed = urlparse(file)
     path = Path(unquote(parsed.path))
     if parsed.scheme not in ("", "file") or path.suffix not in ("", ".txt", ".tsv", ".csv", ".avt", ".gz"):
-        first = lines.filter(F.col("file") == F.lit(file)).limit(_HEAD_LINES * 10).select("text").collect()
-        texts = [row.text for row in first]
+        first = spark.read.text(spark_path(unquote(file))).limit(_HEAD_LINES * 10).collect()
+        texts = [row.value for row in first]
     else:
         try:
             with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +14,14 @@ from scipy.sparse.csgraph import connected_components
 
 from grapevine.model import tables
 from grapevine.model.ids import RING_SIZE
+from grapevine.model.location import Location
 from grapevine.model.store import read_table
 
 _FIRST_TOPICS = 100  # as in simulations
 _LAST_EVENTS = 10  # whose ways are drawn
 
 
-def drawn_topic(folder: Path) -> int | None:
+def drawn_topic(folder: Location) -> int | None:
     """The topic to draw: the one with most online subscribers among the first hundred, by the stored `topic_overlay`.
 
     Of equals the lowest number; None when there is no topic.

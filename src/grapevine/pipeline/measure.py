@@ -7,30 +7,31 @@ by the system that fills the table; only what takes several tables is written he
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from grapevine import __version__
 from grapevine.metrics.course import PER_CHANGE
 from grapevine.metrics.course import PROGRESS as COURSE_METRICS
 from grapevine.metrics.findings import CPU_S, WALL_S, is_finding
 from grapevine.metrics.measured import MeasuredTable, Quantity, measured_tables
 from grapevine.model import tables
+from grapevine.model.location import Location
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table, write_table
 from grapevine.pipeline.declared import metrics_of
 from grapevine.pipeline.frames import long_form
-from grapevine.pipeline.stage import Stage, spark_schema
+from grapevine.pipeline.stage import Stage, spark_path, spark_schema
+from grapevine.sim.result import KIND as SIMULATION
+from grapevine.sim.result import run_folder
 from grapevine.systems.registry import all_systems
 
+KIND = "experiment"
 _GROUP = "system", "workload", "parameters"
 
 
@@ -38,7 +39,7 @@ _GROUP = "system", "workload", "parameters"
 class Run:
     """What a measurement needs to know of a run, simulated or live."""
 
-    run_id: str  # its tables lie in `simulations/run_id=…`
+    run_id: str  # its tables lie in the folder `run_id=…` of the simulations
     system: str
     workload: str
     parameters: str  # what the grid set, as JSON with sorted keys
@@ -50,40 +51,56 @@ def measure(
     stage: Stage,
     runs: list[Run],
     failed: dict[str, str],
-    out: Path,
-    *,
-    made_by: str,
-    config: dict[str, Any],
-    inputs: list[str],
-    counts: dict[str, Any] | None = None,
+    simulations: Location,
+    out: Location,
+    about: Manifest,
 ) -> Manifest:
-    """Write the tables over all finished runs, and the manifest last."""
-    for table in tables.EXPERIMENT_TABLES:
-        shutil.rmtree(out / table.name, ignore_errors=True)
-    (out / "manifest.json").unlink(missing_ok=True)
+    """Write the tables over all finished runs into `out`, a draft of the caller's, and the manifest last.
+
+    The runs lie in `simulations`; `failed` says why the others failed, by run id. `about` is the manifest but for the
+    tables and the counts of runs.
+    """
     done = [run for run in runs if run.run_id not in failed]
-    manifests = {run.run_id: read_manifest(_simulation(out, run), "simulation") for run in done}
-    rows = {tables.RUNS.name: write_table(_runs(runs, failed, manifests), out, tables.RUNS)}
+    stored = Stored.of(stage, simulations, done)
+    rows = {tables.RUNS.name: write_table(_runs(runs, failed, stored.manifests), out, tables.RUNS)}
     if done:
-        rows |= _measure_finished(stage, done, manifests, out)
+        rows |= _measure_finished(stored, done, out)
     else:
         for table in tables.EXPERIMENT_TABLES[1:]:
             rows[table.name] = write_table(table.schema.empty_table(), out, table)
-    manifest = Manifest(
-        kind="experiment",
-        stage=made_by,
-        version=__version__,
-        config=config,
-        inputs=inputs,
-        tables=rows,
-        counts={"runs": len(runs), "failed": len(failed), **(counts or {})},
-    )
+    manifest = replace(about, tables=rows, counts={"runs": len(runs), "failed": len(failed)} | about.counts)
     manifest.write(out)
     return manifest
 
 
-def _simulation(out: Path, run: Run) -> Path:
-    return out / "simulations" / f"run_id={run.run_id}"
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The finished runs where they are stored."""
+
+    stage: Stage
+    simulations: Location
+    manifests: dict[str, Manifest]  # by run id
+
+    @classmethod
+    def of(cls, stage: Stage, simulations: Location, done: list[Run]) -> Stored:
+        """Look at the runs; UsageError if one is not complete."""
+        folders = {run.run_id: run_folder(simulations, run.run_id) for run in done}
+        return cls(stage, simulations, {run: read_manifest(folder, SIMULATION) for run, folder in folders.items()})
+
+    def all(self, done: list[Run], table: tables.Table) -> DataFrame:
+        """One table of all these runs, with the run's id from the folder's name."""
+        folders = [(self.manifests[run.run_id], run_folder(self.simulations, run.run_id)) for run in done]
+        paths = [spark_path(manifest.tables_in(folder) / table.name) for manifest, folder in folders]
+        schema = spark_schema(table).add("run_id", "string")
+        return self.stage.spark.read.schema(schema).option("basePath", str(self.simulations)).parquet(*paths)
+
+    def filled(self, done: list[Run]) -> Iterator[tuple[MeasuredTable, list[Run]]]:
+        """What is declared, with the runs that have rows in that table; without those that no run has."""
+        all_systems()  # they declare tables of their own
+        for measured in measured_tables():
+            runs = [run for run in done if self.manifests[run.run_id].tables.get(measured.table.name)]
+            if runs:
+                yield measured, runs
 
 
 def _runs(runs: list[Run], failed: dict[str, str], manifests: dict[str, Manifest]) -> pa.Table:
@@ -104,64 +121,46 @@ def _runs(runs: list[Run], failed: dict[str, str], manifests: dict[str, Manifest
     return pa.Table.from_pylist(rows, schema=tables.RUNS.schema)
 
 
-def _measure_finished(stage: Stage, done: list[Run], manifests: dict[str, Manifest], out: Path) -> dict[str, int]:
+def _measure_finished(stored: Stored, done: list[Run], out: Location) -> dict[str, int]:
+    stage = stored.stage
     described = [(run.run_id, run.system, run.workload, run.parameters) for run in done]
     runs = F.broadcast(stage.spark.createDataFrame(described, ["run_id", *_GROUP]))
-    rows = {
-        tables.METRICS.name: stage.write(_metrics(stage, done, manifests, out), out, tables.METRICS, "measuring runs")
-    }
+    rows = {tables.METRICS.name: stage.write(_metrics(stored, done), out, tables.METRICS, "measuring runs")}
     metrics = stage.read(out, tables.METRICS)
     series = over_seeds(metrics.join(runs, "run_id"), *_GROUP, "metric")
     rows[tables.SERIES.name] = stage.write(series.coalesce(1), out, tables.SERIES, "series over seeds")
     spread = distributions(
         [
-            (_all(stage, out, filled, measured.table).join(runs, "run_id"), measured.quantities)
-            for measured, filled in _filled(done, manifests)
+            (stored.all(filled, measured.table).join(runs, "run_id"), measured.quantities)
+            for measured, filled in stored.filled(done)
             if measured.quantities
         ]
     )
     rows[tables.DISTRIBUTIONS.name] = stage.write(spread.coalesce(1), out, tables.DISTRIBUTIONS, "distributions")
-    rounds, shown = _all(stage, out, done, tables.ROUNDS), sorted({run.run_id for run in done if run.show_course})
+    rounds, shown = stored.all(done, tables.ROUNDS), sorted({run.run_id for run in done if run.show_course})
     chosen = rounds.where(F.col("run_id").isin(shown)) if shown else rounds.limit(0)
     course = over_seeds(progress_rows(chosen).join(runs, "run_id"), *_GROUP, "round", "metric")
     rows[tables.PROGRESS.name] = stage.write(course.coalesce(1), out, tables.PROGRESS, "progress")
     return rows
 
 
-def _metrics(stage: Stage, done: list[Run], manifests: dict[str, Manifest], out: Path) -> DataFrame:
+def _metrics(stored: Stored, done: list[Run]) -> DataFrame:
     """The table `metrics`: of every declared table where a run has rows in it, of messages, and from the manifests."""
     parts = []
-    for measured, filled in _filled(done, manifests):
+    for measured, filled in stored.filled(done):
         if measured.metrics:
-            parts.append(metrics_of(_all(stage, out, filled, measured.table), measured))
-    messages, rounds = (_all(stage, out, done, table) for table in (tables.MESSAGES, tables.ROUNDS))
+            parts.append(metrics_of(stored.all(filled, measured.table), measured))
+    messages, rounds = (stored.all(done, table) for table in (tables.MESSAGES, tables.ROUNDS))
     parts.append(message_metrics(messages, rounds))
-    stored = [
+    findings = [
         (run_id, name, float(value))
-        for run_id, manifest in manifests.items()
+        for run_id, manifest in stored.manifests.items()
         for name, value in manifest.counts.items()
         if value is not None and is_finding(name)
     ]
-    if stored:
-        parts.append(stage.spark.createDataFrame(stored, ["run_id", "metric", "value"]))
+    if findings:
+        parts.append(stored.stage.spark.createDataFrame(findings, ["run_id", "metric", "value"]))
     return reduce(DataFrame.union, parts)
-
-
-def _filled(done: list[Run], manifests: dict[str, Manifest]) -> Iterator[tuple[MeasuredTable, list[Run]]]:
-    """What is declared, with the runs that have rows in that table; without those that no run has."""
-    all_systems()  # they declare tables of their own
-    for measured in measured_tables():
-        runs = [run for run in done if manifests[run.run_id].tables.get(measured.table.name)]
-        if runs:
-            yield measured, runs
-
-
-def _all(stage: Stage, out: Path, done: list[Run], table: tables.Table) -> DataFrame:
-    """One table of all runs, with the run's id from the folder's name."""
-    root = out / "simulations"
-    schema = spark_schema(table).add("run_id", "string")
-    paths = [str(_simulation(out, run) / table.name) for run in done]
-    return stage.spark.read.schema(schema).option("basePath", str(root)).parquet(*paths)
 
 
 def message_metrics(messages: DataFrame, rounds: DataFrame) -> DataFrame:
@@ -229,7 +228,8 @@ def _counted(nodes: DataFrame, quantity: Quantity) -> DataFrame:
     return known.select(*_GROUP, F.lit(quantity.column).alias("quantity"), at.cast("double").alias("at"))
 
 
-def series_rows(folder: Path) -> list[dict[str, Any]]:
-    """The series of a measured experiment, with its parameters as a dict."""
-    rows: list[dict[str, Any]] = read_table(folder, tables.SERIES).to_pylist()
+def series_rows(folder: Location) -> list[dict[str, Any]]:
+    """The series of a measured experiment, with its parameters as a dict; UsageError if the folder is none."""
+    stored = read_manifest(folder, KIND).tables_in(folder)
+    rows: list[dict[str, Any]] = read_table(stored, tables.SERIES).to_pylist()
     return [row | {"parameters": json.loads(row["parameters"])} for row in rows]

@@ -21,10 +21,12 @@ from grapevine.model import tables
 from grapevine.model.config import Config, check_seed, parameter
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
+from grapevine.model.location import Location, local_draft
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import write_table
 from grapevine.model.workload import Workload
 from grapevine.pipeline.degrees import degree_histograms
+from grapevine.pipeline.shipping import WORKLOAD, Shipped, ship
 from grapevine.pipeline.stage import Stage
 
 MOST_FRIENDS = 10
@@ -44,8 +46,8 @@ class ProfileConfig(Config):
 
 def profile(
     stage: Stage,
-    folders: Sequence[Path],
-    out: Path,
+    folders: Sequence[Location],
+    out: Location,
     config: ProfileConfig | None = None,
     *,
     seed: int = 1,
@@ -60,17 +62,19 @@ def profile(
     config = config or ProfileConfig()
     check_seed(seed)
     names = _distinct_names(folders)
-    for folder in folders:
-        if "subscriptions" not in read_manifest(folder, "workload").tables:
+    manifests = [read_manifest(folder, "workload") for folder in folders]
+    for folder, manifest in zip(folders, manifests, strict=True):
+        if "subscriptions" not in manifest.tables:
             raise UsageError(f"{folder}: has no subscriptions to profile")
     rows: dict[str, list[dict[str, Any]]] = {table.name: [] for table in tables.PROFILE_TABLES}
-    with new_folder(out, kind="profile", force=force) as target:
-        for name, folder in zip(names, folders, strict=True):
-            for degree, histogram in degree_histograms(stage, folder, name).items():
+    with new_folder(out, kind="profile", force=force) as draft, local_draft(draft) as target:
+        for name, folder, stored in zip(names, folders, manifests, strict=True):
+            for degree, histogram in degree_histograms(stage, stored.tables_in(folder), name).items():
                 label = {"workload": name, "degree": degree}
                 rows["degree_statistics"].append(label | _statistics(histogram))
                 rows["degree_ccdf"] += [label | row for row in _ccdf_rows(histogram)]
-            for table, row in _overlap_rows(stage, name, folder, config, seed):
+            shipped = ship(stage, folder, stored, WORKLOAD)
+            for table, row in _overlap_rows(stage, name, shipped, config, seed):
                 rows[table].append({"workload": name} | row)
         written = {
             table.name: write_table(pa.Table.from_pylist(rows[table.name], table.schema), target, table)
@@ -90,7 +94,7 @@ def profile(
     return manifest
 
 
-def _distinct_names(folders: Sequence[Path]) -> list[str]:
+def _distinct_names(folders: Sequence[Location]) -> list[str]:
     """The folders' names where these differ, else their paths."""
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise UsageError(f"{', '.join(map(str, folders))}: the same workload is given twice")
@@ -122,20 +126,21 @@ def _ccdf_rows(histogram: Histogram) -> list[dict[str, Any]]:
 
 
 def _overlap_rows(
-    stage: Stage, name: str, folder: Path, config: ProfileConfig, seed: int
+    stage: Stage, name: str, stored: Shipped, config: ProfileConfig, seed: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Rows of `interest_coverage` and `interest_overlap`, each with its table's name.
 
     Each task loads the workload once and measures its share of the sample; Spark averages.
     """
-    path = str(folder.absolute())
     tasks = stage.spark.sparkContext.defaultParallelism
 
     def measure(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         workload = None
         for batch in batches:
             for part in batch.column(0).to_pylist():
-                workload = workload or Workload.load(path)
+                if workload is None:
+                    with stored.opened() as folder:
+                        workload = Workload.load(folder)
                 yield from measure_overlap(workload, config, seed, part, tasks)
 
     with stage.step(f"measuring overlap in {name}"):

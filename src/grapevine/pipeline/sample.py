@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -22,12 +20,14 @@ from grapevine.model import tables
 from grapevine.model.config import MAX_COUNT, Config, check_seed, parameter
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
+from grapevine.model.location import Location, remove
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.workload import Workload
 from grapevine.pipeline.degrees import DEGREES, degree_histograms
 from grapevine.pipeline.dense import number_names
 from grapevine.pipeline.relate.subscriptions import ROWS_PER_FILE
-from grapevine.pipeline.stage import Stage, count_rows
+from grapevine.pipeline.shipping import WORKLOAD, Shipped, ship
+from grapevine.pipeline.stage import Stage
 
 _ROOTS, _CUT, _TOPICS = 201, 202, 203  # the `round` words of these draws
 
@@ -69,7 +69,7 @@ SampleConfig = BfsSample | SubscriberSample | TopicSample
 
 
 def sample(
-    stage: Stage, source: Path, out: Path, config: SampleConfig, *, seed: int = 1, force: bool = False
+    stage: Stage, source: Location, out: Location, config: SampleConfig, *, seed: int = 1, force: bool = False
 ) -> Manifest:
     """Write the sample of `source` as a new workload: subscriptions, topics and nodes under new dense numbers.
 
@@ -82,11 +82,12 @@ def sample(
     check_seed(seed)
     if out.resolve() == source.resolve():
         raise UsageError(f"{out}: is the workload to sample; choose another --out")
+    whole = before.tables_in(source)
     with new_folder(out, kind="workload", force=force) as folder:
-        subscriptions, topics = stage.read(source, tables.SUBSCRIPTIONS), stage.read(source, tables.TOPICS)
+        subscriptions, topics = stage.read(whole, tables.SUBSCRIPTIONS), stage.read(whole, tables.TOPICS)
         users = None
         if isinstance(config, BfsSample):
-            users = _found_by_bfs(stage, source, config, seed, folder)
+            users = _found_by_bfs(stage, ship(stage, source, before, WORKLOAD), config, seed, folder)
             topics = topics.join(users.withColumnRenamed("node", "publisher"), "publisher", "left_semi")
             subscriptions = subscriptions.join(users, "node", "left_semi")
         elif isinstance(config, SubscriberSample):
@@ -96,9 +97,9 @@ def sample(
                 F.broadcast(_random_topics(stage, subscriptions, config.topics, seed)), "topic", "left_semi"
             )
         subscriptions = subscriptions.join(topics, "topic", "left_semi")
-        written = _renumber(stage, source, folder, subscriptions, topics, users)
-        counts = _shape_kept(stage, source, folder)
-        shutil.rmtree(folder / "_scratch")
+        written = _renumber(stage, whole, folder, subscriptions, topics, users)
+        counts = _shape_kept(stage, whole, folder)
+        remove(folder / "_scratch")
         manifest = Manifest(
             kind="workload",
             stage="sample",
@@ -113,13 +114,13 @@ def sample(
     return manifest
 
 
-def _found_by_bfs(stage: Stage, source: Path, config: BfsSample, seed: int, folder: Path) -> DataFrame:
+def _found_by_bfs(stage: Stage, source: Shipped, config: BfsSample, seed: int, folder: Location) -> DataFrame:
     """A frame of `node`: the users found, by a kernel inside one task. Joins would be a hundred times slower."""
-    path = str(source.absolute())
 
     def search(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
-            yield pa.record_batch({"node": bfs_users(Workload.load(path), config, seed)})
+            with source.opened() as path:
+                yield pa.record_batch({"node": bfs_users(Workload.load(path), config, seed)})
 
     scratch = folder / "_scratch" / "users"
     with stage.step("searching breadth first"):
@@ -174,13 +175,18 @@ def _of_popular_publishers(
 
 
 def _renumber(
-    stage: Stage, source: Path, folder: Path, subscriptions: DataFrame, topics: DataFrame, users: DataFrame | None
+    stage: Stage,
+    whole: Location,
+    folder: Location,
+    subscriptions: DataFrame,
+    topics: DataFrame,
+    users: DataFrame | None,
 ) -> dict[str, int]:
     """Write the kept part under new dense numbers. Nodes are the subscribers, the publishers and the given `users`."""
     scratch = folder / "_scratch"
     with stage.step("cutting out the sample"):
         subscriptions.select("node", "topic").write.parquet(str(scratch / "pairs"))
-    kept = count_rows(scratch / "pairs")
+    kept = stage.count_rows(scratch / "pairs")
     if kept == 0:
         raise UsageError("the sample kept no subscription; ask for a larger one")
     pairs = stage.reread(scratch / "pairs")
@@ -188,7 +194,7 @@ def _renumber(
     numbers = pairs.select("node").union(kept_topics.filter("publisher is not null").select("publisher"))
     if users is not None:
         numbers = numbers.union(users)
-    names = stage.read(source, tables.NODES).join(numbers.distinct(), "node")
+    names = stage.read(whole, tables.NODES).join(numbers.distinct(), "node")
     new_nodes = number_names(stage, names, "new_node", scratch / "nodes", "numbering nodes")
     new_topics = number_names(stage, kept_topics, "new_topic", scratch / "topics", "numbering topics")
     node_map = names.join(new_nodes, "name").select("node", "new_node", "name")
@@ -210,8 +216,8 @@ def _renumber(
     return written
 
 
-def _shape_kept(stage: Stage, source: Path, folder: Path) -> dict[str, float]:
+def _shape_kept(stage: Stage, whole: Location, folder: Location) -> dict[str, float]:
     """Kolmogorov–Smirnov distance of both degree distributions, sample against source; and the subscribers kept."""
-    whole, part = degree_histograms(stage, source, "the whole"), degree_histograms(stage, folder, "the sample")
-    distances = {f"ks_{degree}": ks_distance(whole[degree], part[degree]) for degree in DEGREES}
+    before, part = degree_histograms(stage, whole, "the whole"), degree_histograms(stage, folder, "the sample")
+    distances = {f"ks_{degree}": ks_distance(before[degree], part[degree]) for degree in DEGREES}
     return {"subscribers": part["subscriptions"].total} | distances

@@ -16,7 +16,7 @@ import tempfile
 import threading
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -27,6 +27,7 @@ from grapevine.pipeline.java import find_java, make_java_home
 SETTINGS_FILE = "grapevine.toml"
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"  # in the environment when spark-submit started us
 _DEFAULT_MASTER = "local[*]"
+_FILES_MASTER = "local[1]"
 
 _LOG4J = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -87,6 +88,10 @@ class SparkSettings:
             driver_memory=driver_memory or environment.get("GRAPEVINE_DRIVER_MEMORY") or stored.driver_memory,
             conf=stored.conf | flags,
         )
+
+    def for_files(self) -> SparkSettings:
+        """The same for commands that want Spark's file systems alone, and nothing of a cluster."""
+        return self if _SUBMITTED in os.environ else replace(self, master=_FILES_MASTER)
 
 
 def _read_settings_file(path: Path) -> SparkSettings:

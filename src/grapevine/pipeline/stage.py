@@ -17,7 +17,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.location import Location, is_url
 from grapevine.model.tables import Table
+from grapevine.pipeline.hadoop import HadoopFiles, HadoopLocation, known_reason, literal
 from grapevine.pipeline.progress import progress, waiting
 from grapevine.pipeline.session import SparkSettings, open_session
 
@@ -57,11 +59,22 @@ class Stage:
                 spark.stop()
             raise
 
-    def read(self, folder: Path, table: Table) -> DataFrame:
-        """A stored table of this folder, in its declared schema and in no order."""
+    @cached_property
+    def _files(self) -> HadoopFiles:
+        return HadoopFiles(lambda: self.spark)
+
+    def location(self, given: str) -> Location:
+        """The file or folder that a user named by a path or a URL; UsageError for what is neither.
+
+        A path needs no Spark. Nothing is asked of a URL's store yet, and the session opens when something is.
+        """
+        return HadoopLocation(given, self._files) if is_url(given) else Path(given)
+
+    def read(self, folder: Location, table: Table) -> DataFrame:
+        """A stored table in its declared schema, in no order; `folder` is where tables lie (`Manifest.tables_in`)."""
         return self.reread(folder / table.name, spark_schema(table))
 
-    def reread(self, folder: Path, schema: StructType | None = None) -> DataFrame:
+    def reread(self, folder: Location, schema: StructType | None = None) -> DataFrame:
         """A Parquet folder that an earlier step stored, in its own schema unless one is given."""
         reader = self.spark.read if schema is None else self.spark.read.schema(schema)
         try:
@@ -69,17 +82,24 @@ class Stage:
         except (Py4JError, PySparkException) as error:
             raise explain(error, f"reading {folder.name}") from None
 
-    def write(self, frame: DataFrame, folder: Path, table: Table, label: str | None = None) -> int:
+    def write(self, frame: DataFrame, folder: Location, table: Table, label: str | None = None) -> int:
         """Store exactly the declared columns of the frame, in their types, below `folder`; returns the rows written."""
         with self.step(label or f"writing {table.name}"):
             columns = [F.col(f.name).cast(f.dataType) for f in spark_schema(table)]
             frame.select(*columns).write.parquet(str(folder / table.name))
-        return count_rows(folder / table.name)
+        return self.count_rows(folder / table.name)
+
+    def count_rows(self, folder: Location) -> int:
+        """Rows of a stored table, from the Parquet footers: nothing is read but the ends of the files."""
+        if isinstance(folder, Path):
+            return sum(pq.read_metadata(file).num_rows for file in folder.glob("*.parquet"))
+        with self.step(f"counting {folder.name}"):
+            return self.reread(folder).count()
 
 
-def spark_path(path: Path) -> str:
-    """A local path that Spark takes as it is, and not as a pattern."""
-    return re.sub(r"([\\*?{}\[\]])", r"\\\1", str(path))
+def spark_path(path: Location | str) -> str:
+    """The name of a location that Spark takes as it is, and not as a pattern."""
+    return literal(str(path))
 
 
 def plain_path(file: Column) -> Column:
@@ -91,11 +111,6 @@ def plain_path(file: Column) -> Column:
 def spark_schema(table: Table) -> StructType:
     """The Spark schema of a declared table."""
     return from_arrow_schema(table.schema)
-
-
-def count_rows(folder: Path) -> int:
-    """Rows of a stored table, from the Parquet footers: nothing is read but the ends of the files."""
-    return sum(pq.read_metadata(file).num_rows for file in folder.glob("*.parquet"))
 
 
 def explain(error: Exception, doing: str) -> GrapevineError:
@@ -111,6 +126,8 @@ def explain(error: Exception, doing: str) -> GrapevineError:
         if path.endswith((".gz", ".bz2", ".zst")):
             return UsageError(f"{path}: is truncated or not a valid compressed file ({detail}); fetch it again")
         return UsageError(f"{path}: cannot be read ({detail})")
+    if reason := known_reason(text):
+        return UsageError(f"while {doing}, {reason}")
     if "No space left on device" in text:
         return UsageError(f"no space was left on the disk while {doing}; free some, or set TMPDIR to a larger disk")
     if match := re.search(r"grapevine\.model\.errors\.UsageError: ([^\n]+)", text):

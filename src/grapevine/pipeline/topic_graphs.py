@@ -5,8 +5,6 @@ The links between subscribers of the same topic come from two joins; each topic'
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -15,20 +13,21 @@ from pyspark.sql import functions as F
 from grapevine.kernels import csr
 from grapevine.metrics.overlay import topic_clusters, topic_diameters
 from grapevine.model import tables
+from grapevine.model.location import Location
 from grapevine.model.manifest import read_manifest
 from grapevine.pipeline.stage import Stage, spark_schema
 
 
-def topic_graphs(stage: Stage, simulation: Path, workload: Path) -> DataFrame:
+def topic_graphs(stage: Stage, simulation: Location, workload: Location) -> DataFrame:
     """The table `topic_graphs` of a stored run: of each topic that somebody online wants, from links and subscriptions.
 
     UsageError if one of the folders is not complete.
     """
-    read_manifest(simulation, "simulation")
-    read_manifest(workload, "workload")
-    online = stage.read(simulation, tables.NODE_LOAD).where("online").select("node")
-    links = stage.read(simulation, tables.LINKS).select("source", "target")
-    return graphs_of(stage.read(workload, tables.SUBSCRIPTIONS).join(online, "node"), links)
+    ran = read_manifest(simulation, "simulation").tables_in(simulation)
+    wanted = read_manifest(workload, "workload").tables_in(workload)
+    online = stage.read(ran, tables.NODE_LOAD).where("online").select("node")
+    links = stage.read(ran, tables.LINKS).select("source", "target")
+    return graphs_of(stage.read(wanted, tables.SUBSCRIPTIONS).join(online, "node"), links)
 
 
 def graphs_of(wants: DataFrame, links: DataFrame) -> DataFrame:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
 from grapevine.experiment.plan import RunPlan, WorkloadPlan, trace_key
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
-from grapevine.model.manifest import FILE_NAME
+from grapevine.model.location import Location, local_copy, local_draft
+from grapevine.model.manifest import FILE_NAME, is_complete, read_manifest
 from grapevine.model.tables import CHURN, LATENCY, SUBSCRIPTIONS, Table
 from grapevine.pipeline.formats import FORMATS
 from grapevine.pipeline.generate import generate
@@ -19,18 +20,34 @@ from grapevine.pipeline.sample import BfsSample, SubscriberSample, sample
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
 
-Folders = dict[tuple[str, ...], str]  # ingested traces by their paths
+KIND = "workload"
+WORKLOADS = "workloads"  # the folder of an experiment's workloads
+Folders = dict[tuple[str, ...], Location]  # ingested traces by their paths
 
 
-def borrow(target: Path, pattern: str, out: Path, kind: str) -> bool:
-    """Whether the folder is there, taken from a neighbour of `out` that has it if need be."""
-    if (target / FILE_NAME).is_file():
+def borrow(target: Location, out: Location, kind: str, *, force: bool = False) -> bool:
+    """Whether the folder, which is or will be two levels below the experiment `out`, has been taken from a neighbour of
+    `out` that has it; or is there already, unless `force` asks for a new one."""
+    if not force and is_complete(target):
         return True
-    for found in sorted(out.resolve().parent.glob(f"{pattern}/{FILE_NAME}")):
-        with new_folder(target, kind=kind, force=False) as partial:
-            shutil.copytree(found.parent, partial, dirs_exist_ok=True, copy_function=_link_or_copy)
-        return True
+    out = out.resolve()
+    has_it: list[Location] = [*out.parent.glob(f"*/{target.parent.name}/{target.name}/{FILE_NAME}")]
+    for found in sorted(has_it, key=str):
+        if found.parent != out / target.parent.name / target.name:
+            copy_folder(found.parent, target, kind, force=force)
+            return True
     return False
+
+
+def copy_folder(source: Location, target: Location, kind: str, *, force: bool = False) -> None:
+    """Make a complete folder that is a copy of another one; on one local disk its files are links to the same."""
+    manifest = read_manifest(source, kind)
+    with (
+        new_folder(target, kind=kind, force=force) as draft,
+        local_copy(manifest.tables_in(source)) as local,
+        local_draft(draft) as into,
+    ):
+        shutil.copytree(local, into, dirs_exist_ok=True, copy_function=_link_or_copy)
 
 
 def _link_or_copy(source: str, target: str) -> None:
@@ -40,50 +57,63 @@ def _link_or_copy(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-def make_workload(stage: Stage, workload: WorkloadPlan, folder: Path, traces: Path | None) -> None:
-    """Make the workload below the folder, under its key, unless it is there."""
-    target = folder / workload.key
-    if borrow(target, f"*/workloads/{workload.key}", folder.parent, "workload"):
-        return
-    if workload.model is not None:
-        model = MODELS[workload.model](**workload.parameters)
-        generate(stage, workload.model, model, target, seed=workload.seed)
-        return
-    assert workload.trace is not None and workload.path is not None
-    whole = _ingested(stage, workload.trace, (workload.path,), folder, traces, wanted=SUBSCRIPTIONS)
-    if workload.parameters:
-        sample(stage, whole, target, SubscriberSample(**workload.parameters), seed=workload.seed)
-    elif workload.users is not None:
-        sample(stage, whole, target, BfsSample(users=workload.users), seed=workload.seed)
-    else:
-        shutil.copytree(whole, target, copy_function=_link_or_copy)
+@dataclass(frozen=True, slots=True)
+class WorkloadMaker:
+    """Makes the workloads of one experiment, below its folder `out`, from models and from the folder of `traces`.
 
+    What is there is not made again, unless `force` asks for it.
+    """
 
-def trace_folders(stage: Stage, runs: list[RunPlan], folder: Path, traces: Path | None) -> Folders:
-    """Where the recorded churn and latency of the runs lie, by the paths that the experiment names."""
-    latency = {("latency-matrix", run.recorded) for run in runs if run.recorded}
-    churn = {(run.churn["format"], (run.churn["path"],)) for run in runs if run.churn and "path" in run.churn}
-    return {
-        paths: str(_ingested(stage, format, paths, folder, traces, wanted=table))
-        for named, table in ((latency, LATENCY), (churn, CHURN))
-        for format, paths in sorted(named)
-    }
+    stage: Stage
+    out: Location
+    traces: Location | None
+    force: bool = False
 
+    def folder(self, key: str) -> Location:
+        """Where the workload of this key is, or will be."""
+        return self.out / WORKLOADS / key
 
-def _ingested(
-    stage: Stage, format: str, paths: Sequence[str], folder: Path, traces: Path | None, *, wanted: Table
-) -> Path:
-    """The whole trace as a workload that has the wanted table, read once."""
-    fitting = [name for name, known in FORMATS.items() if known.meaning.makes == wanted]
-    if format not in fitting:
-        raise UsageError(f"trace {format!r}: choose a format that makes {wanted.name}, one of {', '.join(fitting)}")
-    if traces is None:
-        raise UsageError(f"{paths[0]}: no folder of real traces here; set GRAPEVINE_DATA to one that has it")
-    sources = [traces / path for path in paths]
-    for source in sources:
-        if not source.exists():
-            raise UsageError(f"{source}: no such file; set GRAPEVINE_DATA to the folder of traces that has it")
-    target = folder / trace_key(format, sources)
-    if not borrow(target, f"*/workloads/{target.name}", folder.parent, "workload"):
-        ingest(stage, format, [str(source) for source in sources], target)
-    return target
+    def make(self, workload: WorkloadPlan) -> None:
+        """Make the workload under its key. UsageError if its trace is not here."""
+        target = self.folder(workload.key)
+        if borrow(target, self.out, KIND, force=self.force):
+            return
+        seed, force = workload.seed, self.force
+        if workload.model is not None:
+            model = MODELS[workload.model](**workload.parameters)
+            generate(self.stage, workload.model, model, target, seed=seed, force=force)
+            return
+        assert workload.trace is not None and workload.path is not None
+        whole = self._ingested(workload.trace, (workload.path,), wanted=SUBSCRIPTIONS)
+        if workload.parameters:
+            sample(self.stage, whole, target, SubscriberSample(**workload.parameters), seed=seed, force=force)
+        elif workload.users is not None:
+            sample(self.stage, whole, target, BfsSample(users=workload.users), seed=seed, force=force)
+        else:
+            copy_folder(whole, target, KIND, force=force)
+
+    def trace_folders(self, runs: list[RunPlan]) -> Folders:
+        """Where the recorded churn and latency of the runs lie, by the paths that the experiment names."""
+        latency = {("latency-matrix", run.recorded) for run in runs if run.recorded}
+        churn = {(run.churn["format"], (run.churn["path"],)) for run in runs if run.churn and "path" in run.churn}
+        return {
+            paths: self._ingested(format, paths, wanted=table)
+            for named, table in ((latency, LATENCY), (churn, CHURN))
+            for format, paths in sorted(named)
+        }
+
+    def _ingested(self, format: str, paths: Sequence[str], *, wanted: Table) -> Location:
+        """The whole trace as a workload that has the wanted table, read once."""
+        fitting = [name for name, known in FORMATS.items() if known.meaning.makes == wanted]
+        if format not in fitting:
+            raise UsageError(f"trace {format!r}: choose a format that makes {wanted.name}, one of {', '.join(fitting)}")
+        if self.traces is None:
+            raise UsageError(f"{paths[0]}: no folder of real traces here; set GRAPEVINE_DATA to one that has it")
+        sources = [self.traces / path for path in paths]
+        for source in sources:
+            if not source.exists():
+                raise UsageError(f"{source}: no such file; set GRAPEVINE_DATA to the folder of traces that has it")
+        target = self.folder(trace_key(format, sources))
+        if not borrow(target, self.out, KIND):
+            ingest(self.stage, format, [str(source) for source in sources], target)
+        return target

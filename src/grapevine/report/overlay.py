@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
+from grapevine.model.location import Location
 from grapevine.model.manifest import read_manifest
 from grapevine.model.store import read_table
 from grapevine.report.drawing import draw_topic, role_swatch
 from grapevine.report.looks import Looks, extra_label
 from grapevine.report.markup import text
 from grapevine.report.words import setting
+from grapevine.sim.result import KIND as SIMULATION
+from grapevine.sim.result import SIMULATIONS, run_folder
 
 ROLES = {
     "subscriber": "subscriber, coloured by cluster",
@@ -27,11 +29,14 @@ ROLES = {
 Run = dict[str, Any]
 
 
-def overlay_section(folder: Path, runs: list[Run], looks: Looks) -> str:
-    """Drawings of the smallest network that was run, side by side for its systems; empty where none is stored."""
+def overlay_section(folder: Location, runs: list[Run], looks: Looks) -> str:
+    """Drawings of the smallest network that was run, side by side for its systems; empty where none is stored.
+
+    `folder` holds the simulations.
+    """
     figures, seen = [], set()
-    for path, run in _chosen(folder, runs, looks):
-        nodes, links = (read_table(path, table).to_pylist() for table in (tables.DRAWN_NODES, tables.DRAWN_LINKS))
+    for stored, run in _chosen(folder / SIMULATIONS, runs, looks):
+        nodes, links = (read_table(stored, table).to_pylist() for table in (tables.DRAWN_NODES, tables.DRAWN_LINKS))
         parameters = "".join(f", {setting(key, value)}" for key, value in json.loads(run["parameters"]).items())
         about = f"on {run['workload']}{parameters}, seed {run['seed']}, topic {nodes[0]['topic']}"
         drawing = draw_topic(nodes, links, f"{run['system']} {about}")
@@ -52,21 +57,23 @@ def overlay_section(folder: Path, runs: list[Run], looks: Looks) -> str:
     )
 
 
-def _chosen(folder: Path, runs: list[Run], looks: Looks) -> list[tuple[Path, Run]]:
-    """Per system its first run on the workload of fewest nodes; runs without a drawn topic do not count."""
+def _chosen(simulations: Location, runs: list[Run], looks: Looks) -> list[tuple[Location, Run]]:
+    """Per system its first run on the workload of fewest nodes, with where its tables lie; runs without a drawn topic
+    do not count."""
     found = []
     for run in runs:
-        path = folder / "simulations" / f"run_id={run['run_id']}"
+        folder = run_folder(simulations, run["run_id"])
         try:
-            stored = read_manifest(path, "simulation").tables
+            manifest = read_manifest(folder, SIMULATION)
         except UsageError:
             continue  # failed, or written elsewhere
-        if stored.get(tables.DRAWN_NODES.name) and tables.DRAWN_LINKS.name in stored:
+        rows, stored = manifest.tables, manifest.tables_in(folder)
+        if rows.get(tables.DRAWN_NODES.name) and tables.DRAWN_LINKS.name in rows:
             rank = looks.rank((run["system"], run["workload"], extra_label(json.loads(run["parameters"]), None)))
-            found.append((stored.get(tables.NODE_LOAD.name, 0), rank[1], rank, run["seed"], run["run_id"], path, run))
+            found.append((rows.get(tables.NODE_LOAD.name, 0), rank[1], rank, run["seed"], run["run_id"], stored, run))
     found.sort(key=lambda entry: entry[:5])
-    first: dict[str, tuple[Path, Run]] = {}
-    for nodes, workload, _, _, _, path, run in found:
+    first: dict[str, tuple[Location, Run]] = {}
+    for nodes, workload, _, _, _, stored, run in found:
         if (nodes, workload) == found[0][:2]:
-            first.setdefault(run["system"], (path, run))
+            first.setdefault(run["system"], (stored, run))
     return list(first.values())

@@ -8,13 +8,16 @@ import os
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 from urllib.parse import quote
 
 import vl_convert
 
 from grapevine.model import tables
+from grapevine.model.drafts import write_whole
 from grapevine.model.errors import UsageError
+from grapevine.model.folder import one_sentence
+from grapevine.model.location import Location
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table
 from grapevine.report.figures import Figure, Panel, make_figure, plotted_measures
@@ -32,47 +35,45 @@ from grapevine.report.words import (
     setting,
     value_name,
 )
+from grapevine.sim.result import SIMULATIONS, simulations_of
 
 FILE_NAME = "report.html"
 KIND = "experiment"
 Rows = list[dict[str, Any]]
 
 
-def write_page(folder: Path, target: Path | None = None) -> Path:
+@overload
+def write_page(folder: Path, target: Path | None = None) -> Path: ...
+@overload
+def write_page(folder: Location, target: Location | None = None) -> Location: ...
+def write_page(folder: Location, target: Location | None = None) -> Location:
     """Write the page of an experiment; by default `report.html` in its folder. Returns the file."""
     manifest = read_manifest(folder, KIND)
     target = folder / FILE_NAME if target is None else target
     if target.is_dir():
         raise UsageError(f"{target}: is a folder; give the name of a file")
     page = make_page(folder, manifest, target.absolute().parent)
-    partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            partial.write_text(page, encoding="utf-8")
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(f"{target}: cannot be written ({error.strerror}); choose another --out") from None
+    with one_sentence(target):
+        write_whole(target, page)
     return target
 
 
-def make_page(folder: Path, manifest: Manifest, seen_from: Path) -> str:
-    """The page's HTML; its links are relative to the folder that it will lie in."""
+def make_page(folder: Location, manifest: Manifest, seen_from: Location) -> str:
+    """The page's HTML; its links are relative to the folder that it will lie in, as far as there is such a way."""
     config = manifest.config
-    stored = {table.name: _rows(folder, table) for table in tables.EXPERIMENT_TABLES}
+    held, runs_in = manifest.tables_in(folder), simulations_of(folder, manifest).parent
+    stored = {table.name: _rows(held, table) for table in tables.EXPERIMENT_TABLES}
     looks = Looks(*(_names(config, stored["runs"], *place) for place in (("systems", "system"), ("workloads", "name"))))
     plots = config.get("plots") or []
     figures, measures = [make_figure(plot, stored, looks) for plot in plots], plotted_measures(plots)
-    base = quote(Path(os.path.relpath(folder.absolute(), seen_from)).as_posix())
+    home, base = _way(seen_from, folder), _way(seen_from, runs_in)
     title = config.get("title") or config.get("name") or folder.name
     sections = [
         ("figures", "Figures", _figures(figures)),
-        ("overlay", "Overlay", overlay_section(folder, stored["runs"], looks)),
+        ("overlay", "Overlay", overlay_section(runs_in, stored["runs"], looks)),
         ("values", "Values", series_tables(stored["series"], measures, looks)),
         ("runs", "Runs", runs_table(stored["runs"], stored["metrics"], measures, looks, base)),
-        ("data", "Data", _data(folder, stored, base)),
+        ("data", "Data", _data(stored, (held, _way(seen_from, held)), (runs_in, base))),
     ]
     shown = [section for section in sections if section[2]]
     css, script = (
@@ -92,7 +93,7 @@ def make_page(folder: Path, manifest: Manifest, seen_from: Path) -> str:
             _what_was_run(manifest, stored["runs"], looks),
             *(f'<section id="{name}"><h2>{heading}</h2>{html}</section>' for name, heading, html in shown),
             "</main>",
-            f"<footer><p>Written by Grapevine from {link(f'{base}/manifest.json', 'the experiment’s folder')}. "
+            f"<footer><p>Written by Grapevine from {link(f'{home}/manifest.json', 'the experiment’s folder')}. "
             "Charts are drawn by Vega, Vega-Lite and Vega-Embed (BSD-3-Clause), which this page carries.</p></footer>",
             *(f'<script type="module">{part}</script>' for part in scripts),
             "</body>\n</html>\n",
@@ -107,7 +108,14 @@ def chart_library() -> str:
     return bundle
 
 
-def _rows(folder: Path, table: tables.Table) -> Rows:
+def _way(seen_from: Location, folder: Location) -> str:
+    """A link from a page in one folder to another folder: relative on one machine, else its whole URL."""
+    if isinstance(seen_from, Path) and isinstance(folder, Path):
+        return quote(Path(os.path.relpath(folder.absolute(), seen_from)).as_posix())
+    return "." if folder == seen_from else quote(str(folder.absolute()), safe="/:")
+
+
+def _rows(folder: Location, table: tables.Table) -> Rows:
     """A stored table; one that was never written, as when no run finished, is empty."""
     written = (folder / table.name).is_dir() and any((folder / table.name).glob("*.parquet"))
     found: Rows = read_table(folder, table).to_pylist() if written else []
@@ -225,13 +233,14 @@ def _panel(panel: Panel, identifier: str) -> str:
     return f'<div class="panel">{heading}<div class="chart" id="{identifier}"></div>{data}</div>'
 
 
-def _data(folder: Path, stored: dict[str, Rows], base: str) -> str:
+def _data(stored: dict[str, Rows], tables_in: tuple[Location, str], runs_in: tuple[Location, str]) -> str:
+    """The folders, each with a link; where tables and runs lie is given with the way there."""
     meanings = {table.name: table.meaning for table in tables.EXPERIMENT_TABLES}
-    entries = [(f"{name}/", f"{count(len(rows), 'row')}. {meanings[name]}") for name, rows in stored.items()]
-    entries.append(("simulations/", "The tables of each run."))
+    entries = [(tables_in, name, f"{count(len(rows), 'row')}. {meanings[name]}") for name, rows in stored.items()]
+    entries.append((runs_in, SIMULATIONS, "The tables of each run."))
     items = "".join(
-        f"<li>{link(f'{base}/{name}', name)} <span>{text(content.replace('`', ''))}</span></li>"
-        for name, content in entries
+        f"<li>{link(f'{way}/{name}/', f'{name}/')} <span>{text(content.replace('`', ''))}</span></li>"
+        for (folder, way), name, content in entries
         if (folder / name).is_dir()
     )
     return f'<p>Every number here comes from these folders of Parquet files.</p><ul class="folders">{items}</ul>'

@@ -15,6 +15,7 @@ from grapevine.metrics.traffic import OUTCOME
 from grapevine.report.looks import Looks, extra_label
 from grapevine.report.markup import Cell, link, sortable_table, text
 from grapevine.report.words import duration, parameter_name, value_name
+from grapevine.sim.result import SIMULATIONS
 
 Row = dict[str, Any]
 Point = tuple[str, str, str]  # system, workload, parameters as stored
@@ -70,7 +71,7 @@ def runs_table(runs: list[Row], metrics: list[Row], plotted: list[str], looks: L
     body = []
     for run in sorted(runs, key=lambda run: (*_order(_point(run), looks), run["seed"])):
         name, done = run["run_id"], run["status"] == "done"
-        shown = link(f"{base}/simulations/{quote(f'run_id={name}', safe='=')}/", name[:8]) if done else text(name[:8])
+        shown = link(f"{base}/{SIMULATIONS}/{quote(f'run_id={name}', safe='=')}/", name[:8]) if done else text(name[:8])
         cells = [Cell(shown, name), Cell.of(run["system"]), Cell.of(run["workload"])]
         cells += [*_parameter_cells(run["parameters"], keys), Cell.of(str(run["seed"]), run["seed"])]
         cells.append(Cell.of("done") if done else Cell(f'<b class="failed">{text(run["status"])}</b>', run["status"]))

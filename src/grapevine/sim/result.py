@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
@@ -12,13 +12,16 @@ import pyarrow as pa
 from grapevine.metrics.catalogue import described
 from grapevine.metrics.headlines import BRIEF
 from grapevine.model import tables
+from grapevine.model.drafts import whole_file
 from grapevine.model.errors import UsageError
-from grapevine.model.folder import new_folder
+from grapevine.model.folder import new_folder, one_sentence
+from grapevine.model.location import Location, as_location, local_draft
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table, write_table
 from grapevine.systems.registry import all_systems, system_named
 
 KIND = "simulation"
+SIMULATIONS = "simulations"  # the folder of an experiment's runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +63,13 @@ class Simulation:
         """The run as it went."""
         return self.tables[tables.ROUNDS.name]
 
-    def save(self, folder: str | Path, *, force: bool = False) -> Manifest:
+    def save(self, folder: str | Location, *, force: bool = False) -> Manifest:
         """Write the tables and a manifest into a new folder."""
-        with new_folder(Path(folder), kind=KIND, force=force) as partial:
-            return self.write(partial)
+        with new_folder(as_location(folder), kind=KIND, force=force) as draft, local_draft(draft) as local:
+            return self.write(local)
 
     def write(self, folder: Path) -> Manifest:
-        """Write the tables and a manifest into this folder, which a caller makes and renames (`new_folder`)."""
+        """Write the tables and a manifest into this folder, a draft of the caller's (`new_folder`)."""
         manifest = Manifest(
             kind=KIND,
             stage=f"simulate {self.system}",
@@ -84,11 +87,12 @@ class Simulation:
         return manifest
 
     @classmethod
-    def load(cls, folder: str | Path) -> Simulation:
+    def load(cls, folder: str | Location) -> Simulation:
         """Read what `save` or `grapevine simulate` wrote."""
-        folder = Path(folder)
+        folder = as_location(folder)
         manifest = read_manifest(folder, KIND)
         system, driver = manifest.config["system"], manifest.config["driver"]
+        stored = manifest.tables_in(folder)
         return cls(
             system=system,
             driver=driver,
@@ -97,7 +101,7 @@ class Simulation:
             workload=manifest.inputs[0],
             seed=manifest.seed or 0,
             summary=manifest.counts,
-            tables={table.name: read_table(folder, table) for table in tables_of(system, driver)},
+            tables={table.name: read_table(stored, table) for table in tables_of(system, driver)},
             version=manifest.version,
         )
 
@@ -117,6 +121,17 @@ class Simulation:
         return [f"{metric.label} {metric.shown(value)}" for metric, value in known if value is not None]
 
 
+def run_folder(simulations: Location, run_id: str) -> Location:
+    """The folder of one run among an experiment's simulations; Spark reads the run's id from its name."""
+    return simulations / f"run_id={run_id}"
+
+
+def simulations_of(experiment: Location, manifest: Manifest) -> Location:
+    """The runs of a finished experiment: beside its tables, or in its folder, if the tables are a generation of it."""
+    beside = manifest.tables_in(experiment) / SIMULATIONS
+    return beside if beside.is_dir() else experiment / SIMULATIONS
+
+
 def tables_of(system: str, driver: str) -> list[tables.Table]:
     """The tables of a run: those of every run, and the system's own where the system is installed here."""
     known = all_systems().get(system)
@@ -130,23 +145,20 @@ def own_tables(system: str, driver: str, rows: dict[str, list[dict[str, Any]]]) 
     return {table.name: pa.Table.from_pylist(rows.get(table.name, []), schema=table.schema) for table in own}
 
 
-def export_links(links: pa.Table, target: Path, *, format: str | None = None) -> Path:
-    """Write an overlay for networkx, igraph or Gephi: GraphML (`.graphml`) or an edge list (`.edges`, `.tsv`)."""
-    format = format or {".graphml": "graphml", ".edges": "edges", ".tsv": "edges"}.get(target.suffix)
+def export_links(links: pa.Table, target: Location, *, format: str | None = None) -> Location:
+    """Write an overlay for networkx, igraph or Gephi: GraphML (`.graphml`) or an edge list (`.edges`, `.tsv`).
+
+    Returns the file; UsageError if it is there already, cannot be written, or does not tell its format.
+    """
+    ending = PurePosixPath(target.name).suffix
+    format = format or {".graphml": "graphml", ".edges": "edges", ".tsv": "edges"}.get(ending)
     if format not in ("graphml", "edges"):
         raise UsageError(f"{target}: cannot tell the format; end the name in .graphml or .edges, or give --format")
     if target.exists():
         raise UsageError(f"{target}: exists already; choose another name")
-    partial = target.with_name(f".{target.name}.partial")
-    try:
-        with partial.open("w") as file:
-            for line in _graphml(links) if format == "graphml" else _edge_list(links):
-                file.write(line)
-        partial.rename(target)
-    except OSError as error:
-        raise UsageError(f"{target}: cannot be written ({error.strerror})") from None
-    finally:
-        partial.unlink(missing_ok=True)
+    with one_sentence(target), whole_file(target) as local, local.open("w") as file:
+        for line in _graphml(links) if format == "graphml" else _edge_list(links):
+            file.write(line)
     return target
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar
 
 from pyspark.sql import DataFrame
 
 from grapevine.model import tables
+from grapevine.model.location import Location
 from grapevine.pipeline.dense import number_names
 from grapevine.pipeline.stage import Stage
 
@@ -21,13 +21,13 @@ class IngestRun:
     """What one ingest carries from step to step."""
 
     stage: Stage
-    folder: Path
+    folder: Location
     format: str  # its name, for what is said to users
     written: dict[str, int] = field(default_factory=dict)
     counts: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def scratch(self) -> Path:
+    def scratch(self) -> Location:
         """For what later steps of this ingest read again; below the output, where the workers of a cluster see it."""
         return self.folder / "_scratch"
 
