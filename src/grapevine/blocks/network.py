@@ -64,6 +64,7 @@ class Network:
         self.rows = empty_rows(no_room, sample_size, 2 * ring_backups, {})
         self._spare: Rows | None = None
         self._neighbours: Csr | None = None
+        self.bytes_sent = 0  # between its parts; none here, where it is whole
         self.degree_bound: int | None = None  # of connections, both ways; None: whoever is asked accepts
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 

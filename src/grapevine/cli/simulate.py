@@ -16,6 +16,8 @@ from grapevine.cli.console import (
     ConfOption,
     ForceOption,
     JsonOption,
+    MasterOption,
+    MemoryOption,
     OutOption,
     SeedOption,
     add_metrics,
@@ -35,6 +37,9 @@ from grapevine.model.folder import new_folder
 from grapevine.model.location import local_draft
 from grapevine.model.settings import parse_texts
 from grapevine.model.workload import Workload, load_churn
+from grapevine.pipeline.parted import SESSION, check_system, simulate_in_blocks
+from grapevine.pipeline.session import SparkSettings
+from grapevine.pipeline.stage import Stage
 from grapevine.sim.churn import ChurnConfig, make_schedule
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.result import KIND, Simulation, export_links
@@ -95,6 +100,8 @@ def _print_row(row: dict[str, Any], rounds: int) -> None:
 def _describe(row: dict[str, Any]) -> str:
     known = [(metric, row[metric.name]) for metric in (RING, UTILITY, HIT_RATIO) if row.get(metric.name) is not None]
     parts = [f"{metric.label} {metric.shown(value)}" for metric, value in known]
+    if row.get("bytes_sent"):
+        parts.append(f"{row['bytes_sent'] / 1e9:.2f} GB between blocks")
     return " · ".join([f"{row['online']:,} online", *parts])
 
 
@@ -103,6 +110,38 @@ def print_simulations(runs: list[Simulation], title: str) -> None:
     made = table(title, "", *(run.system for run in runs))
     add_metrics(made, HEADLINE, *(run.summary for run in runs))
     out.print(made)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SparkOptions:
+    """Where rounds run, as given on the command line."""
+
+    engine: str
+    blocks: int | None
+    resume: bool
+    master: str | None
+    driver_memory: str | None
+    conf: list[str] | None
+
+    def stage(self, system: str, driver: str, *, quiet: bool) -> Stage:
+        """The stage that opens files, and runs the rounds where Spark does. What would be ignored is refused."""
+        if self.engine == "spark":
+            check_system(system, driver)
+            given = SparkSettings.gather(
+                master=self.master, driver_memory=self.driver_memory, conf=tuple(self.conf or ())
+            )
+            return Stage(dataclasses.replace(given, conf=SESSION | given.conf), quiet=quiet)
+        if self.engine != "local":
+            raise UsageError(f"--engine {self.engine}: is neither local nor spark")
+        if self.blocks is not None or self.resume or self.master or self.driver_memory:
+            raise UsageError("--blocks, --resume, --master, --driver-memory: are for --engine spark; add it")
+        return for_files(self.conf, quiet=quiet)
+
+
+def _take_spark(run: RunConfig, **given: Any) -> None:
+    """The command: what belongs to Spark, as one."""
+    names = [field.name for field in dataclasses.fields(SparkOptions)]
+    _run_simulate(run, spark=SparkOptions(**{name: given.pop(name) for name in names}), **given)
 
 
 def _run_simulate(
@@ -121,7 +160,7 @@ def _run_simulate(
     force: bool,
     json: bool,
     churn: str | None,
-    conf: list[str] | None,
+    spark: SparkOptions,
     **playing: Any,
 ) -> None:
     driver = choose_driver(system, driver)
@@ -129,7 +168,7 @@ def _run_simulate(
     timed = _clock(system, driver, run, clock or [], latency_from)
     if timed and threads is not None:
         raise UsageError(f"--threads: {system} runs in virtual time, on one core; leave it out")
-    files = for_files(conf, quiet=json)
+    files = spark.stage(system, driver, quiet=json)
     target = files.location(out_)
     loaded = Workload.load(files.location(workload), latency=latency_from and files.location(latency_from))
     sessions = None if churn is None else load_churn(files.location(churn))
@@ -141,20 +180,13 @@ def _run_simulate(
         live_progress(rounds, quiet=json) as progress,
         _transcript(partial, system, driver, wanted=transcript) as lines,
     ):
-        done = simulate(
-            system,
-            loaded,
-            driver=driver,
-            seed=seed,
-            threads=threads,
-            schedule=schedule,
-            run=run,
-            clock=timed,
-            latency=loaded.latency,
-            transcript=lines,
-            progress=progress,
-            **parameters,
-        )
+        how: dict[str, Any] = {"seed": seed, "schedule": schedule, "run": run, "progress": progress} | parameters
+        if spark.engine == "spark":
+            where: dict[str, Any] = {"blocks": spark.blocks, "resume": spark.resume, "force": force}
+            done = simulate_in_blocks(files, system, loaded, target, threads=threads, **where, **how)
+        else:
+            peers: dict[str, Any] = {"clock": timed, "latency": loaded.latency, "transcript": lines}
+            done = simulate(system, loaded, driver=driver, threads=threads, **peers, **how)
         done.write(partial)
     if json:
         print_json({"folder": str(target), "system": system, "driver": driver, "summary": done.summary})
@@ -262,6 +294,7 @@ _SIMULATE_HELP = """Run a system on a workload, and measure what delivery costs.
 [bold]--set[/] gives the system's own parameters, e.g. --set table_size=20; [bold]grapevine systems NAME[/] lists them.
 Systems run by rounds, or message by message as peers in virtual time ([bold]--driver peers[/]): [bold]--clock[/]
 says how long and on which latencies.
+Rounds of gossip can run on a cluster, in blocks of nodes ([bold]--engine spark[/]), to the same result.
 Prints the headline numbers, and writes the tables events, node_load, topic_overlay, links and rounds."""
 
 
@@ -314,8 +347,28 @@ def add_to(app: typer.Typer) -> None:
         option("threads", Annotated[int | None, typer.Option(min=1, help="Threads. Default: all cores.")], None),
         option("force", ForceOption, False),
         option("json", JsonOption, False),
+        option(
+            "engine",
+            Annotated[
+                str,
+                typer.Option(metavar="local|spark", help="Where rounds run: here, or in blocks of nodes on Spark."),
+            ],
+            "local",
+        ),
+        option(
+            "blocks",
+            Annotated[int | None, typer.Option(min=1, help="Blocks of nodes on Spark. Default: by nodes and tasks.")],
+            None,
+        ),
+        option(
+            "resume",
+            Annotated[bool, typer.Option("--resume", help="Go on with a run on Spark that was killed.")],
+            False,
+        ),
+        option("master", MasterOption, None),
+        option("driver_memory", MemoryOption, None),
         option("conf", ConfOption, None),
     ]
-    add_config_command(app, "simulate", RunConfig, _run_simulate, first=first, last=last, help=_SIMULATE_HELP)
+    add_config_command(app, "simulate", RunConfig, _take_spark, first=first, last=last, help=_SIMULATE_HELP)
     app.command()(systems)
     app.command()(export)

@@ -90,7 +90,7 @@ def _batch(target: int, source: int, cell: Cell) -> pa.RecordBatch:
 
 @contextmanager
 def _settings(spark: SparkSession) -> Iterator[None]:
-    before = {name: spark.conf.get(name) for name in _SETTINGS}
+    before = {name: str(spark.conf.get(name)) for name in _SETTINGS}
     for name, value in _SETTINGS.items():
         spark.conf.set(name, value)
     try:

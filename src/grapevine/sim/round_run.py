@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,9 @@ from grapevine.sim.round_tables import final_tables
 from grapevine.sim.rounds import Rounds
 from grapevine.systems.contracts.rounds import Sent
 
-Progress = Callable[[dict[str, Any]], None]  # is given each row of the table `rounds`, when it is made
+Progress = Callable[
+    [dict[str, Any]], None
+]  # is given each row of the table `rounds`, and `bytes_sent`, when it is made
 Columns = dict[str, NDArray[Any]]
 
 
@@ -96,19 +99,55 @@ class Course:
             self.events.append(events)
         return row
 
+    def saved(self) -> tuple[dict[str, Any], Columns]:
+        """What was measured so far, as `restore` takes it: plain values for JSON, and arrays."""
+        rows = {"rounds": self.rounds, "messages": self.messages, "before": self._before, "sent": self._sent}
+        plain = json.loads(json.dumps(rows, default=lambda value: value.item()))  # numpy's numbers as Python's
+        events = {f"{i:06}-{name}": array for i, one in enumerate(self.events) for name, array in one.items()}
+        return plain, events
 
-def simulate_rounds(engine: Rounds, config: Config, run: RunConfig, progress: Progress | None) -> Simulation:
-    """Run a system by rounds and measure it. The engine is fresh; `config` is that of its system."""
+    def restore(self, rows: dict[str, Any], events: Columns) -> None:
+        """Take what `saved` gave."""
+        self.rounds, self.messages = rows["rounds"], rows["messages"]
+        self._before = rows["before"][0], rows["before"][1]
+        self._sent = {kind: Sent(*counts) for kind, counts in rows["sent"].items()}
+        found: dict[str, Columns] = {}
+        for name, array in sorted(events.items()):
+            i, _, column = name.partition("-")
+            found.setdefault(i, {})[column] = array
+        self.events = list(found.values())
+
+
+class Keeps(Protocol):
+    """Who keeps a run after every round, so that it can go on after it was killed (`sim/parts/keeper`)."""
+
+    def keep(self, engine: Rounds, course: Course) -> None:
+        """The round is done and measured."""
+
+    def go_on(self, engine: Rounds, course: Course) -> bool:
+        """Bring both to the last round that was kept, if there is one."""
+        ...
+
+
+def simulate_rounds(
+    engine: Rounds, config: Config, run: RunConfig, progress: Progress | None, keeper: Keeps | None = None
+) -> Simulation:
+    """Run a system by rounds and measure it. The engine is fresh, though the keeper may bring it further before the
+    first round; `config` is that of its system."""
     from grapevine import __version__
 
     began, cpu = time.perf_counter(), time.process_time()
     course = Course(engine, run)
-    for now in range(1, run.rounds + 1):
+    if keeper:
+        keeper.go_on(engine, course)
+    for now in range(engine.now + 1, run.rounds + 1):
         engine.step()
         if course.is_measured(now):
             row = course.measure()
             if progress:
-                progress(row)
+                progress(row | {"bytes_sent": engine.network.bytes_sent})
+        if keeper:
+            keeper.keep(engine, course)
     workload = engine.workload
     engine.settle((0, workload.topic_count))
     everything = np.arange(workload.topic_count, dtype=np.int32)

@@ -104,7 +104,26 @@ class PartedNetwork(Network):
         shutil.rmtree(self._folder / "rows" / after, ignore_errors=True)
         shutil.rmtree(self._folder / "calls", ignore_errors=True)
         self.report = self._run(job)
+        self.bytes_sent += self.report.bytes_sent
         self._version, self._rows, self._changed, self._neighbours = after, None, False, None
+
+    def put_away(self) -> str:
+        """See to it that the rows of this moment are in files; returns the version that they are."""
+        if self._changed or self._version is None:
+            self._version = f"{self.now}-done"
+            self._store(self._version)
+            self._changed = False
+        return self._version
+
+    def presence(self) -> dict[str, NDArray[Any]]:
+        """Who is online and since when, as `go_on` takes it."""
+        return {"alive": self.alive, "joined": self.joined, "settles": self._settles}
+
+    def go_on(self, now: int, version: str, bytes_sent: int, presence: dict[str, NDArray[Any]]) -> None:
+        """Be as a network was after the round `now`, whose rows are this version."""
+        self.now, self.bytes_sent = now, bytes_sent
+        self.alive, self.joined, self._settles = (presence[name] for name in ("alive", "joined", "settles"))
+        self._version, self._rows, self._changed, self._neighbours = version, None, False, None
 
     def _job(self, rules: Rules, before: str, after: str, *, ring_slots: int, max_age: int) -> Job:
         reads = {

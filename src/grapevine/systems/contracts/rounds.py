@@ -168,6 +168,15 @@ class RoundSystem(ABC):
         """
         return {}
 
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """What the system keeps beyond links and cannot make anew, as arrays, so that a run that was killed can go on
+        (`sim/parts/keeper`). Asked after a round."""
+        return {}
+
+    def restore(self, saved: dict[str, NDArray[Any]]) -> None:
+        """Take what `saved` gave. Called on a fresh system, whose network is as it was then."""
+        return
+
     def own_rows(self) -> dict[str, list[dict[str, Any]]]:
         """Rows of the system's own tables, by their names. Called once, at the end of a run."""
         return {}

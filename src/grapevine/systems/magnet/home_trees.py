@@ -192,6 +192,16 @@ class OscarSystem(GossipSystem):
         self.acquire(newcomers)
         self._link(newcomers)
 
+    def saved(self) -> dict[str, NDArray[Any]]:
+        circle = self._circle._asdict() if self._begun else {}  # which has the ids that were acquired
+        return {f"circle_{name}": array for name, array in circle.items()}
+
+    def restore(self, saved: dict[str, NDArray[Any]]) -> None:
+        self._begun = "circle_ids" in saved
+        if self._begun:
+            for name, array in self._circle._asdict().items():  # into the same arrays: the network has these ids
+                array[:] = saved[f"circle_{name}"]
+
     def delivery(self) -> Delivery:
         nobody = np.zeros(len(self.network.topic_nodes.columns), np.bool_)
         return Delivery(floods=False, gateways=nobody, homes=self._homes())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -126,6 +128,13 @@ class Magnet(OscarSystem):
         if self._begun and self.network.alive[nodes].any():
             self._sample_interests()
         super().forget(nodes)
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        return super().saved() | {"samples": self._samples, "known": self._known}
+
+    def restore(self, saved: dict[str, NDArray[Any]]) -> None:
+        super().restore(saved)
+        self._samples, self._known = saved["samples"], saved["known"]
 
     def interests_changed(self, nodes: Columns) -> None:
         """Whoever has other interests now leaves the circle and joins it again (§3.2)."""

@@ -118,6 +118,13 @@ class Vitis(GossipSystem):
         self._due, self._afresh = np.zeros(pairs, np.bool_), np.zeros(self.network.size, np.bool_)
         self._links_before = None
 
+    def saved(self) -> dict[str, NDArray[Any]]:
+        return self.proposals._asdict()
+
+    def restore(self, saved: dict[str, NDArray[Any]]) -> None:
+        """Proposals as they were; in the next round all are asked, which changes nothing but who is asked in vain."""
+        self.proposals = Proposals(**saved)
+
     def delivery(self) -> Delivery:
         gateways = who_is_gateway(self.network.topic_nodes.starts, self.proposals.gateway)
         return Delivery(floods=True, gateways=gateways)
