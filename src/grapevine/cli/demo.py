@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from grapevine.cli.console import MasterOption, out
+from grapevine.cli.console import ConfOption, MasterOption, out
 from grapevine.cli.experiment import print_series
 from grapevine.experiment.description import published_experiments, read_experiment
 from grapevine.pipeline.session import SparkSettings
@@ -20,12 +20,13 @@ def demo(
         str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results and the page.")
     ] = "demo-out",
     master: MasterOption = None,
+    conf: ConfOption = None,
 ) -> None:
     """Run the quickstart experiment: Vitis, RVR and OPT on two small workloads, and a page that compares them."""
     from grapevine.report.page import write_page  # here, because plotting takes a second to import
 
     experiment = read_experiment(published_experiments()["quickstart"])
-    stage = Stage(SparkSettings.gather(master=master))
+    stage = Stage(SparkSettings.gather(master=master, conf=tuple(conf or ())))
     folder = stage.location(out_)
     manifest = sweep(stage, experiment, folder, resume=True)
     assert manifest is not None

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from grapevine.experiment.plan import RunPlan, WorkloadPlan, trace_key
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.location import Location, local_copy, local_draft
-from grapevine.model.manifest import FILE_NAME, is_complete, read_manifest
+from grapevine.model.manifest import is_complete, read_manifest
 from grapevine.model.tables import CHURN, LATENCY, SUBSCRIPTIONS, Table
 from grapevine.pipeline.formats import FORMATS
 from grapevine.pipeline.generate import generate
@@ -30,13 +31,23 @@ def borrow(target: Location, out: Location, kind: str, *, force: bool = False) -
     `out` that has it; or is there already, unless `force` asks for a new one."""
     if not force and is_complete(target):
         return True
-    out = out.resolve()
-    has_it: list[Location] = [*out.parent.glob(f"*/{target.parent.name}/{target.name}/{FILE_NAME}")]
-    for found in sorted(has_it, key=str):
-        if found.parent != out / target.parent.name / target.name:
-            copy_folder(found.parent, target, kind, force=force)
-            return True
-    return False
+    lent = _lent(target, out.resolve())
+    if lent is not None:
+        copy_folder(lent, target, kind, force=force)
+    return lent is not None
+
+
+def _lent(target: Location, out: Location) -> Location | None:
+    """The same folder below a neighbour of `out`, the first by its name. What may not be looked into lends nothing."""
+    neighbours: list[Location] = []
+    with suppress(OSError, UsageError):
+        neighbours += out.parent.iterdir()
+    for neighbour in sorted(neighbours, key=str):
+        found = neighbour / target.parent.name / target.name
+        with suppress(OSError, UsageError):
+            if neighbour != out and is_complete(found):
+                return found
+    return None
 
 
 def copy_folder(source: Location, target: Location, kind: str, *, force: bool = False) -> None:
