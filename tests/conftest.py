@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from itertools import zip_longest
@@ -29,6 +30,13 @@ def uses_spark(file: Path) -> bool:
     return "stage: Stage" in file.read_text()
 
 
+@cache
+def simulates(file: Path) -> bool:
+    """Whether tests of this file run experiments or simulations."""
+    text = file.read_text()
+    return "simulate" in text or "sweep" in text
+
+
 class OneSparkAndWholeFiles(LoadScopeScheduling):  # type: ignore[misc]
     """Files whose tests use Spark go to one process together, the others file by file: each fixture is made once.
 
@@ -46,15 +54,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spark's tests first, since they are one long piece of work; then a file that computes and one that mostly waits
-    for clocks in turn, so that processes do not wait for each other's compilations while a core idles."""
+    """Spark's tests first, since they are one long piece of work, and of these the ones that simulate last: by then
+    others have compiled what they need. Then a file that computes and one that mostly waits for clocks in turn, so that
+    processes do not wait for each other's compilations while a core idles."""
     files = list(dict.fromkeys(item.path for item in items))
     waiting = [file for file in files if not uses_spark(file) and WAITING & set(file.parts)]
     computing = [file for file in files if not uses_spark(file) and not WAITING & set(file.parts)]
     computing.sort(key=lambda file: "systems" not in file.parts)  # what compiles most comes first
     in_turn = [file for pair in zip_longest(computing, waiting) for file in pair if file is not None]
-    rank = {file: i for i, file in enumerate(in_turn, 1)}
-    items.sort(key=lambda item: rank.get(item.path, 0))
+    with_spark = sorted((file for file in files if uses_spark(file)), key=simulates)
+    rank = {file: i for i, file in enumerate([*with_spark, *in_turn])}
+    items.sort(key=lambda item: rank[item.path])
 
 
 def not_atomic(folder: Path) -> dict[str, str]:
@@ -67,6 +77,18 @@ def not_atomic(folder: Path) -> dict[str, str]:
         "spark.hadoop.fs.notatomic.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
         f"spark.hadoop.fs.viewfs.mounttable.default.link.{folder}": f"file://{folder}",
     }
+
+
+@cache
+def step_back() -> None:
+    """Let Spark's process have the processor when it wants it: its tests are the longest chain."""
+    os.nice(5)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A process that has begun with other tests than Spark's gets none of them."""
+    if "PYTEST_XDIST_WORKER" in os.environ and not uses_spark(item.path):
+        step_back()
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ EXPECTED: list[tuple[str, str, dict[str, Any]]] = [
     ("format", "file", "expected"),
     [
         # Twitter takes minutes, the others as long as all of test_ingest.py together, which has every format.
-        pytest.param(*row, id=row[1].split("/")[0], marks=[pytest.mark.slow] if row[0] != "friends" else [])
+        pytest.param(*row, id=row[1].split("/")[0], marks=pytest.mark.slow)
         for row in EXPECTED
     ],
 )

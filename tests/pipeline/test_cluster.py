@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -115,3 +116,51 @@ def test_the_command_runs_under_spark_submit(environment: dict[str, str], tmp_pa
 
 
 GRAPEVINE_MAIN = str(Path(__file__).resolve().parents[2] / "src" / "grapevine" / "__main__.py")
+
+
+def test_rounds_on_a_cluster_are_those_of_one_machine_though_an_executor_and_the_driver_are_killed(
+    master: str, tmp_path: Path
+) -> None:
+    """Twice as it should be; once an executor is killed in the middle; once the command itself, which is resumed."""
+    command = [GRAPEVINE, "workload", "generate", "vitis-low", "--nodes", "4000", "--out", str(tmp_path / "w")]
+    subprocess.run(command, check=True, capture_output=True)
+
+    def start(name: str, *more: str) -> subprocess.Popen[str]:
+        line = [GRAPEVINE, "simulate", "vitis", "-w", str(tmp_path / "w"), "-o", str(tmp_path / name), "--rounds", "12"]
+        return subprocess.Popen([*line, *more], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    on_spark = ("--engine", "spark", "--blocks", "5", "--master", master)
+    for name, more in (("local", ()), ("cluster", on_spark)):
+        process = start(name, *more)
+        _, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors
+    process = start("wounded", *on_spark)
+    wait_for_round(tmp_path / ".wounded.rounds", 3)
+    kill_an_executor()
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    process = start("killed", *on_spark)
+    wait_for_round(tmp_path / ".killed.rounds", 4)
+    process.kill()
+    process.communicate()
+    assert not (tmp_path / "killed").exists()
+    process = start("killed", *on_spark, "--resume")
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    expected = {name: pq.read_table(tmp_path / "local" / name) for name in ("links", "events", "node_load", "rounds")}
+    for name in ("cluster", "wounded", "killed"):
+        for table, rows_of_one in expected.items():
+            assert pq.read_table(tmp_path / name / table).equals(rows_of_one), (name, table)
+
+
+def wait_for_round(folder: Path, number: int) -> None:
+    deadline = time.monotonic() + 240
+    while not (folder / "note.json").is_file() or json.loads((folder / "note.json").read_text())["round"] < number:
+        assert time.monotonic() < deadline, "the run does not get there"
+        time.sleep(0.05)
+
+
+def kill_an_executor() -> None:
+    """SIGKILL to one of the Java processes that workers started for their tasks."""
+    found = subprocess.run(["pgrep", "-f", "CoarseGrainedExecutorBackend"], capture_output=True, text=True, check=True)
+    os.kill(int(found.stdout.split()[0]), signal.SIGKILL)

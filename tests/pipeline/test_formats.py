@@ -63,6 +63,7 @@ def test_a_format_of_timed_friendships_is_one_entry(
     assert (rejected["line"], rejected["reason"]) == (6, "time soon is not a time of zero or more seconds")
 
 
+@pytest.mark.slow
 def test_a_format_of_other_words_and_units_is_one_entry(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,11 @@ def in_order(content: pa.Table) -> pa.Table:
     return content.sort_by([(column, "ascending") for column in content.column_names])
 
 
+def but_slow(names: Iterable[str], *quick: str) -> list[Any]:
+    """All names; those that are not quick ones run in `make test-full`."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twelve chunks for the 600 nodes, so that tasks have something to share."""
@@ -48,7 +54,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", but_slow(MODELS, "vitis-high", "machine-churn", "magnet-hierarchical"))
 def test_seven_tasks_make_the_rows_that_python_makes_at_once(stage: Stage, tmp_path: Path, name: str) -> None:
     stored, model = stored_rows(stage, name, tmp_path / "w", 7), MODELS[name](**small(name))
     rows = _pairs(model, 4) if isinstance(model, SubscriptionModel) else _sessions(model, 4)
@@ -65,7 +71,9 @@ def test_rows_do_not_depend_on_the_number_of_partitions(stage: Stage, tmp_path: 
     assert one.equals(two) and one.equals(seven)
 
 
-@pytest.mark.parametrize("name", ["vitis-high", "magnet-spatial", "magnet-hierarchical", "rappel-feed"])
+@pytest.mark.parametrize(
+    "name", but_slow(["vitis-high", "magnet-spatial", "magnet-hierarchical", "rappel-feed"], "rappel-feed")
+)
 def test_what_spark_stores_is_what_python_generates(stage: Stage, tmp_path: Path, name: str) -> None:
     parameters = small(name) | {"rate_exponent": 1.0}
     out = stage.location(f"notatomic://{tmp_path}/w")

@@ -99,6 +99,7 @@ def test_availability_becomes_sessions(lab: Lab) -> None:
     assert churn.joined_s.tolist() == [0.0, 5.0, 20.0]
 
 
+@pytest.mark.slow
 def test_up_and_down_become_sessions(lab: Lab) -> None:
     """A first `down` ends a session that began with the trace; a last `up` has no end; repeated states count once."""
     text = "time,node,state\n0,a,up\n5,a,DOWN\n7,a,up\n7.5,a,up\n3,b,down\n0,c,down\n"
@@ -107,6 +108,7 @@ def test_up_and_down_become_sessions(lab: Lab) -> None:
     assert manifest.counts["duplicates"] == 1
 
 
+@pytest.mark.slow
 def test_machine_events_are_in_microseconds_and_updates_do_not_matter(lab: Lab) -> None:
     text = "0,5,0,platform,0.5,0.25\n0,6,ADD,,,\n1500000,5,1,,,\n1600000,6,2,p,1,1\n2000000,5,ADD,,,\n"
     manifest = lab.ingest("machine-events", text)
@@ -114,6 +116,7 @@ def test_machine_events_are_in_microseconds_and_updates_do_not_matter(lab: Lab) 
     assert manifest.counts["updates_ignored"] == 1
 
 
+@pytest.mark.slow
 def test_matrices_become_slices(lab: Lab) -> None:
     files = [lab.file("0\t1.5\t\n2\t0\t\n", "b.tsv"), lab.file("0 7\n-1 0\n", "c.tsv")]
     manifest = lab.ingest("latency-matrix", files=files, delimiter="space")
@@ -128,6 +131,7 @@ def test_matrices_become_slices(lab: Lab) -> None:
     assert load_latency(lab.out).rtt_ms.shape == (2, 2, 2)
 
 
+@pytest.mark.slow
 def test_latency_pairs_may_have_more_columns_and_repeats(lab: Lab) -> None:
     lab.ingest(
         "latency-pairs",
@@ -196,6 +200,7 @@ def test_an_input_with_nothing_readable_is_one_sentence_and_leaves_nothing(
     assert [p.name for p in lab.folder.iterdir()] == ["input.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["truncated", "not gzip"])
 def test_a_damaged_gzip_is_one_sentence_and_leaves_nothing(lab: Lab, damage: str) -> None:
     whole = gzip.compress(b"".join(b"%d %d\n" % (i, i + 1) for i in range(20_000)))

@@ -87,6 +87,7 @@ def test_a_topic_sample_keeps_all_subscribers_of_random_topics(stage: Stage, soc
     assert relations(part) == {(a, b) for a, b in relations(whole) if b in set(part.topic_names)}
 
 
+@pytest.mark.slow
 def test_a_subscriber_sample_takes_the_most_subscribed_of_the_universe(
     stage: Stage, social: Path, tmp_path: Path
 ) -> None:
@@ -105,6 +106,7 @@ def test_a_subscriber_sample_takes_the_most_subscribed_of_the_universe(
     assert relations(Workload.load(tmp_path / "s")) == expected
 
 
+@pytest.mark.slow
 def test_rates_and_names_come_along(stage: Stage, tmp_path: Path) -> None:
     model = VitisRandom(nodes=200, topics=100, subscriptions_per_node=5, rate_exponent=1.0)
     generate(stage, "vitis-random", model, tmp_path / "w")

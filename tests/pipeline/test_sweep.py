@@ -421,6 +421,7 @@ table_size = 6
 """
 
 
+@pytest.mark.slow
 def test_systems_of_peers_and_of_rounds_stand_side_by_side(stage: Stage, tmp_path: Path) -> None:
     """Recorded latencies are ingested once; the tables of a timed run become metrics, series and progress."""
     (tmp_path / "clock.toml").write_text(BY_THE_CLOCK)
@@ -479,6 +480,7 @@ def test_an_interrupted_sweep_is_resumed_to_the_same_tables(
     assert "runs failed" in page and '<figure class="card">' in page  # a topic of a run is drawn
 
 
+@pytest.mark.slow
 def test_a_neighbour_that_has_done_a_run_lends_it(stage: Stage, experiment: Experiment, done: Path) -> None:
     out = done.parent / "again"
     sweep(stage, experiment, out)
@@ -494,6 +496,7 @@ def test_foreign_folders_are_left_alone(stage: Stage, experiment: Experiment, tm
     assert (tmp_path / "photo.jpg").exists()
 
 
+@pytest.mark.slow
 def test_graphs_of_topics_measured_by_spark_are_those_of_the_simulation(
     stage: Stage, experiment: Experiment, done: Path
 ) -> None:
@@ -548,6 +551,7 @@ system = "vitis"
 """
 
 
+@pytest.mark.slow
 def test_a_trace_that_was_replaced_is_read_again(stage: Stage, tmp_path: Path) -> None:
     (tmp_path / "traced.toml").write_text(TRACED)
     experiment, found = read_experiment(tmp_path / "traced.toml"), []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from grapevine.model.workload import Workload
 from grapevine.sim.churn import Schedule, flash_crowd, mass_failure
 from grapevine.sim.parts import files
+from grapevine.sim.parts.memory import memory_of_a_part
 from grapevine.sim.parts.moves import MOVES, Cell, Job, digest
 from grapevine.sim.parts.network import PartedNetwork, Report
 from grapevine.sim.parts.split import Calls, Split, arrange, sort_partners
@@ -48,7 +50,6 @@ def engines(
     system: str, workload: Workload, folder: Path, parts: int, schedule: Schedule | None = None
 ) -> tuple[Rounds, Rounds]:
     config = make_config(system, {})
-
     whole = Rounds(system, workload, config, seed=7, schedule=schedule)
     return whole, Rounds(
         system,
@@ -140,3 +141,25 @@ def test_what_is_stored_appears_whole_and_the_first_wins(tmp_path: Path) -> None
     files.store(tmp_path / "a" / "b", {"x": np.arange(9)})
     assert files.fetch(tmp_path / "a" / "b")["x"].tolist() == [0, 1, 2]
     assert [each.name for each in (tmp_path / "a").iterdir()] == ["b"]
+
+
+def test_a_part_needs_no_more_memory_than_the_formula_says(tmp_path: Path) -> None:
+    workload, split, peaks = generate("vitis-random", nodes=6_000, topics=500, seed=3), Split(6_000, 4), [0]
+
+    def with_mail_on_disk(job: Job) -> Report:
+        for i, move in enumerate(MOVES):
+            for part in range(split.parts):
+                tracemalloc.start()
+                came = [(int(file.stem.split("-")[2]), np.load(file)) for file in tmp_path.glob(f"{i}-{part}-*.npy")]
+                for target, cell in move(job, part, came):
+                    np.save(tmp_path / f"{i + 1}-{target}-{part}.npy", cell)
+                peaks.append(tracemalloc.get_traced_memory()[1])
+                tracemalloc.stop()
+                del came
+        return Report(0, 0)
+
+    network = partial(PartedNetwork, folder=tmp_path / "run", parts=split.parts, run=with_mail_on_disk)
+    engine = Rounds("vitis", workload, make_config("vitis", {}), network=network)
+    for _ in range(3):
+        engine.step()
+    assert max(peaks) < memory_of_a_part(split.length, slots=15, samples=20, backups=8)

@@ -26,7 +26,7 @@ class Profiles(NamedTuple):
     ids: NDArray[np.uint64]
     starts: Starts  # row → its topics
     topics: NDArray[Any]  # uint16 where the numbers allow it, else int32
-    weights: NDArray[Any]  # per topic: its rate in fixed point; int32 where all are 1, else int64
+    weights: NDArray[np.int64]  # per topic: its rate in fixed point; all 1 where rates are equal
     mass: NDArray[np.int64]  # per row: the weights of its topics, summed
 
 
@@ -37,11 +37,11 @@ def make_profiles(ids: NDArray[np.uint64], starts: Starts, topics: Columns, rate
     return Profiles(ids, starts, small, weights, _mass(starts, small, weights))
 
 
-def fixed_point(rates: ArrayLike) -> NDArray[Any]:
-    """Rates as integers in proportion. Equal rates are all 1, in half the bytes: they fit the first cache."""
+def fixed_point(rates: ArrayLike) -> NDArray[np.int64]:
+    """Rates as integers in proportion. Equal rates are all 1."""
     rates = np.asarray(rates, np.float64)
     if len(rates) == 0 or rates.min() == rates.max():
-        return np.ones(len(rates), np.int32)
+        return np.ones(len(rates), np.int64)
     return np.asarray(np.round(rates / rates.max() * RATE_ONE), np.int64)
 
 

@@ -49,7 +49,6 @@ def choose_partners(seed: int, now: int, first: int, last: int, views: Views, pa
                 partner[p] = q
 
 
-@njit
 def sample_round(
     seed: int,
     now: int,
@@ -64,9 +63,7 @@ def sample_round(
     `partner` has the row of each row's partner, or NOBODY, `callers` the rows of those that chose it
     (`group_contacts`). A node that is not alive gets an empty cache.
     """
-    most, size = 0, views.cache.shape[1]
-    for p in range(rows[0], rows[1]):
-        most = max(most, callers[0][p + 1] - callers[0][p])
+    most, size = int(np.diff(callers[0][rows[0] : rows[1] + 1]).max(initial=0)), views.cache.shape[1]
     room = (most + 2) * (size + 1) + _FEW
     scratch = _Merge(
         np.empty(most + 2, np.int32),

@@ -132,6 +132,8 @@ def explain(error: Exception, doing: str) -> GrapevineError:
         return UsageError(f"no space was left on the disk while {doing}; free some, or set TMPDIR to a larger disk")
     if match := re.search(r"grapevine\.model\.errors\.UsageError: ([^\n]+)", text):
         return UsageError(match[1])
+    if match := re.search(r"grapevine\.model\.errors\.GrapevineError: ([^\n]+)", text):
+        return GrapevineError(f"{match[1]} (while {doing})")
     if "OutOfMemoryError" in text:
         return GrapevineError(f"Spark ran out of memory while {doing}; give it more with --driver-memory")
     causes = re.findall(r"Caused by: ([^\n]+)", text) or re.findall(r"^\w*(?:Error|Exception): [^\n]+", text, re.M)

@@ -37,7 +37,7 @@ class SparkRunner:
             with _settings(spark):
                 found = _all_moves(spark, job, sent).collect()
         except Exception as error:
-            raise explain(error, f"round {job.now}") from None
+            raise explain(error, f"computing round {job.now}") from None
         digest = sum(int.from_bytes(row.cell, "little") for row in found)
         return Report(digest % 2**64, sent.value)
 

@@ -24,7 +24,7 @@ from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.small_world import Nearest
 from grapevine.blocks.views import FRIEND_TIES, NOBODY
 from grapevine.kernels.csr import Columns
-from grapevine.kernels.jit import borrowing, inlined, njit
+from grapevine.kernels.jit import borrowing, inlined
 from grapevine.kernels.rng import stream
 from grapevine.systems.vitis.rules import Best, choose_friends, is_among, leave_out, new_best
 from grapevine.systems.vitis.signatures import Signatures, bar_of, read_ids, survivors
@@ -50,11 +50,11 @@ class Scratch(NamedTuple):
     dense: NDArray[Any]  # by topic; all zero between two nodes
 
 
-@njit
 def exchange_round(this: Exchange, rows: tuple[int, int], structured: int, friends: Friendships, out: NewRows) -> None:
     """Algorithms 2 and 3 for the rows first … last-1, whose tables are of one size: gather, select, hear.
 
-    The first `structured` slots of a table are for ring and long links, the others for friends.
+    The first `structured` slots of a table are for ring and long links, the others for friends. Plain Python: numba
+    would compile all of `_exchange_rows` once more for a function around it.
     """
     starts = this.views.starts
     heard_of = exchange.new_entries(rows, this)

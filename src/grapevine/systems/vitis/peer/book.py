@@ -171,7 +171,7 @@ class _Arrays:
         rows = book._rows
         size = max(rows.values()) + 1
         ids, self.settled = np.zeros(size, np.uint64), np.zeros(size, np.bool_)
-        mass, weights = np.zeros(size, np.int64), np.zeros(size, np.int32)
+        mass, weights = np.zeros(size, np.int64), np.zeros(size, np.int64)
         for node, row in rows.items():
             known = book.me if row == _OWN else book.known[node]
             ids[row] = known.ring_id
