@@ -200,6 +200,10 @@ def test_what_a_system_would_ignore_is_refused(
         (["rappel", "--clock", "latency=recorded"], "latency=recorded: no recorded latencies"),
         (["rappel", "--latency-from", "w"], "w: has no latency table"),
         (["rappel", "--latency-from", "nowhere"], "nowhere: no such folder"),
+        (["rappel", "--engine", "spark"], "rappel does not run by rounds of gossip, so it runs on one machine; "),
+        (["vitis", "--driver", "peers", "--engine", "spark"], "vitis does not run by rounds of gossip"),
+        (["vitis", "--engine", "sparc"], "--engine sparc: is neither local nor spark"),
+        (["vitis", "--blocks", "4"], "--blocks, --resume, --master, --driver-memory: are for --engine spark; add it"),
     ):
         with pytest.raises(SystemExit) as stopped, one_line_errors():
             app(["simulate", *arguments, "--workload", feed, "--out", "x"])

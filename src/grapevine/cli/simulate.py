@@ -20,6 +20,7 @@ from grapevine.cli.console import (
     MemoryOption,
     OutOption,
     SeedOption,
+    Stopped,
     add_metrics,
     err,
     out,
@@ -32,12 +33,12 @@ from grapevine.metrics.findings import RING, UTILITY
 from grapevine.metrics.headlines import HEADLINE
 from grapevine.metrics.traffic import HIT_RATIO
 from grapevine.model.config import Config
-from grapevine.model.errors import UsageError
+from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.folder import new_folder
-from grapevine.model.location import local_draft
+from grapevine.model.location import Location, local_draft
 from grapevine.model.settings import parse_texts
 from grapevine.model.workload import Workload, load_churn
-from grapevine.pipeline.parted import SESSION, check_system, simulate_in_blocks
+from grapevine.pipeline.parted import SESSION, check_system, rounds_done, simulate_in_blocks
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.sim.churn import ChurnConfig, make_schedule
@@ -183,7 +184,8 @@ def _run_simulate(
         how: dict[str, Any] = {"seed": seed, "schedule": schedule, "run": run, "progress": progress} | parameters
         if spark.engine == "spark":
             where: dict[str, Any] = {"blocks": spark.blocks, "resume": spark.resume, "force": force}
-            done = simulate_in_blocks(files, system, loaded, target, threads=threads, **where, **how)
+            with _tell_of_resume(target):
+                done = simulate_in_blocks(files, system, loaded, target, threads=threads, **where, **how)
         else:
             peers: dict[str, Any] = {"clock": timed, "latency": loaded.latency, "transcript": lines}
             done = simulate(system, loaded, driver=driver, threads=threads, **peers, **how)
@@ -192,6 +194,19 @@ def _run_simulate(
         print_json({"folder": str(target), "system": system, "driver": driver, "summary": done.summary})
         return
     print_simulations([done], escape(f"{system} on {loaded.name}: {target}"))
+
+
+@contextmanager
+def _tell_of_resume(target: Location) -> Iterator[None]:
+    """If the block fails after complete rounds, say that they are not lost."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except (GrapevineError, Stopped):
+        if rounds_done(target):
+            err.print(f"{rounds_done(target)} rounds are complete: the same command with --resume goes on after them")
+        raise
 
 
 @contextmanager

@@ -6,6 +6,7 @@ after the process that leads the run was killed.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from grapevine.model.workload import Workload
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.supersteps import SparkRunner
 from grapevine.sim.churn import Schedule
+from grapevine.sim.parts import files
 from grapevine.sim.parts.keeper import Keeper, digest_of
 from grapevine.sim.parts.network import PartedNetwork
 from grapevine.sim.result import Simulation
@@ -108,6 +110,16 @@ def simulate_in_blocks(
         return simulate_rounds(engine, config, run, progress, Keeper(folder, described))
 
 
+def rounds_done(target: Location) -> int:
+    """How many complete rounds `--resume` would go on after; 0 if none."""
+    note = files.read_note(_place_of_state(target)) if isinstance(target, Path) else None
+    return int(note["round"]) if note else 0
+
+
+def _place_of_state(target: Path) -> Path:
+    return target.resolve().with_name(f".{target.name}.rounds")
+
+
 def _describe(schedule: Schedule | None) -> str:
     if schedule is None:
         return "none"
@@ -119,20 +131,28 @@ def _describe(schedule: Schedule | None) -> str:
 
 @contextmanager
 def _state_folder(target: Location, *, resume: bool, force: bool) -> Iterator[Path]:
-    """Where the run's state is: removed when it ends well, and otherwise left for `--resume`."""
+    """Where the run's state is: removed when it ends well, and otherwise left for `--resume`. One process at a time."""
     if not isinstance(target, Path):
         raise UsageError(f"{target}: --engine spark needs a folder that all workers share, not a URL; give a path")
-    folder = target.resolve().with_name(f".{target.name}.rounds")
-    if folder.exists() and not resume:
-        if not force:
-            raise UsageError(
-                f"{folder}: holds a run that was not finished; go on with --resume, or start anew with --force"
-            )
-        shutil.rmtree(folder)
+    folder = _place_of_state(target)
+    if folder.exists() and not (resume or force):
+        raise UsageError(
+            f"{folder}: holds a run that was not finished; go on with --resume, or start anew with --force"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written ({error.strerror}); choose another --out") from None
-    shutil.rmtree(folder / "shared", ignore_errors=True)  # written anew by whoever leads
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(f"{folder}: another process is at work there; wait for it, or stop it") from None
+        for found in folder.iterdir():  # what all parts read is written anew by whoever leads
+            if found.is_dir() and (found.name == "shared" or not resume):
+                shutil.rmtree(found)
+        if not resume:
+            (folder / "note.json").unlink(missing_ok=True)
+        yield folder
+        shutil.rmtree(folder, ignore_errors=True)

@@ -8,7 +8,7 @@ lost with an executor, Spark computes again from the round's start: moves repeat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pyarrow as pa
@@ -32,12 +32,16 @@ class SparkRunner:
 
     def __call__(self, job: Job) -> Report:
         spark = self._stage.spark
-        sent = spark.sparkContext.accumulator(0)
+        sent = spark.sparkContext.accumulator(0)  # counts a task that was repeated again: its cells were sent again
         try:
             with _settings(spark):
                 found = _all_moves(spark, job, sent).collect()
         except Exception as error:
             raise explain(error, f"computing round {job.now}") from None
+        except BaseException:  # stopped by a signal: tasks need not go on
+            with suppress(Exception):
+                spark.sparkContext.cancelAllJobs()
+            raise
         digest = sum(int.from_bytes(row.cell, "little") for row in found)
         return Report(digest % 2**64, sent.value)
 

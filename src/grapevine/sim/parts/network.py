@@ -96,16 +96,17 @@ class PartedNetwork(Network):
         """Done together with the exchange that follows: a round is one job."""
 
     def exchange(self, rules: Rules, *, ring_slots: int, max_age: int) -> None:
-        before, after = self._version or "", f"{self.now}"
         if self._changed or self._version is None:
-            before = f"{self.now}-begun"
-            self._store(before)
+            self._version = f"{self.now}-begun"
+            self._store(self._version)
+        self._rows, self._changed = None, False  # others need the memory
+        before, after = self._version, f"{self.now}"
         job = self._job(rules, before, after, ring_slots=ring_slots, max_age=max_age)
         shutil.rmtree(self._folder / "rows" / after, ignore_errors=True)
         shutil.rmtree(self._folder / "calls", ignore_errors=True)
         self.report = self._run(job)
         self.bytes_sent += self.report.bytes_sent
-        self._version, self._rows, self._changed, self._neighbours = after, None, False, None
+        self._version, self._neighbours = after, None
 
     def put_away(self) -> str:
         """See to it that the rows of this moment are in files; returns the version that they are."""
