@@ -36,8 +36,14 @@ from grapevine.systems.contracts.rounds import GossipSystem
 from grapevine.systems.registry import all_systems, choose_driver, system_named
 
 NODES_A_BLOCK = 125_000  # with the defaults of Vitis: 60 MB of rows, and as much again of others' in an exchange
-# Cells are integers that compress little, and are read once.
-SESSION = {"spark.shuffle.compress": "false", "spark.shuffle.spill.compress": "false"}
+SESSION = {
+    # Cells are integers that compress little, and are read once.
+    "spark.shuffle.compress": "false",
+    "spark.shuffle.spill.compress": "false",
+    # The files of a round's shuffles go when Java collects what stands for them, by default every half an hour: by then
+    # a million nodes would have left a hundred GB.
+    "spark.cleaner.periodicGC.interval": "1min",
+}
 
 
 def check_system(system: str, driver: str | None) -> None:
