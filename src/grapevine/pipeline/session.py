@@ -22,7 +22,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from grapevine.model.errors import UsageError
-from grapevine.pipeline.java import find_java, make_java_home
+from grapevine.pipeline.class_archive import java_options
+from grapevine.pipeline.java import Java, find_java, make_java_home
 
 SETTINGS_FILE = "grapevine.toml"
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"  # in the environment when spark-submit started us
@@ -131,10 +132,13 @@ def open_session(settings: SparkSettings | None = None) -> SparkSession:
     scratch = Path(tempfile.mkdtemp(prefix="grapevine-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     submitted = _SUBMITTED in os.environ
+    archived = ""
     if not submitted:
-        _prepare_environment(scratch, settings.master or _DEFAULT_MASTER)
+        java = find_java()
+        archived = java_options(java)
+        _prepare_environment(java, scratch, settings.master or _DEFAULT_MASTER)
     builder = SparkSession.builder.appName("grapevine")
-    for key, value in _conf(settings, scratch, submitted=submitted).items():
+    for key, value in _conf(settings, scratch, archived, submitted=submitted).items():
         builder = builder.config(key, value)
     on_interrupt = signal.getsignal(signal.SIGINT)
     try:
@@ -155,8 +159,8 @@ def open_session(settings: SparkSettings | None = None) -> SparkSession:
     return session
 
 
-def _prepare_environment(scratch: Path, master: str) -> None:
-    os.environ["JAVA_HOME"] = str(make_java_home(find_java(), scratch / "java"))
+def _prepare_environment(java: Java, scratch: Path, master: str) -> None:
+    os.environ["JAVA_HOME"] = str(make_java_home(java, scratch / "java"))
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if master.startswith("local") or "127.0.0.1" in master:  # others must be able to call the driver back
@@ -164,7 +168,7 @@ def _prepare_environment(scratch: Path, master: str) -> None:
     (scratch / "log4j2.properties").write_text(_LOG4J)
 
 
-def _conf(settings: SparkSettings, scratch: Path, *, submitted: bool) -> dict[str, str]:
+def _conf(settings: SparkSettings, scratch: Path, archived: str, *, submitted: bool) -> dict[str, str]:
     conf = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -186,7 +190,7 @@ def _conf(settings: SparkSettings, scratch: Path, *, submitted: bool) -> dict[st
             "spark.local.dir": str(scratch / "local"),
             # The performance-data file would appear in the system's temporary folder for every JVM.
             "spark.driver.extraJavaOptions": (
-                f"-Dlog4j2.configurationFile={scratch / 'log4j2.properties'} -XX:-UsePerfData"
+                f"-Dlog4j2.configurationFile={scratch / 'log4j2.properties'} -XX:-UsePerfData {archived}"
             ),
         }
     elif settings.master:
