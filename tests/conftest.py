@@ -17,11 +17,17 @@ from grapevine.cli.doctor import data_folder
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 
-settings.register_profile("suite", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("suite")
+_PROPERTIES = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("suite", max_examples=25, derandomize=True, **_PROPERTIES)
+settings.register_profile("full", max_examples=100, **_PROPERTIES)
 
 SPARK = "spark"
 WAITING = {"net", "cli"}  # folders of tests that start nodes and commands
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """`make test` tries the same examples of every property each time; `make test-full` searches for new ones."""
+    settings.load_profile("suite" if config.getoption("markexpr") else "full")
 
 
 @cache

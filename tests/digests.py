@@ -24,7 +24,7 @@ from grapevine.synthetic import generate
 from grapevine.systems.registry import all_systems
 
 FILE = Path(__file__).with_name("digests.json")
-MACHINE_TIMES = {"wall_s", "cpu_s", "repair_ms", "repair_ms_p95"}
+MACHINE_TIMES = {"wall_s", "cpu_s", "repair_ms", "repair_ms_p95", "repair_ms_join", "repair_ms_leave"}
 ROUNDS = RunConfig(rounds=30, measure_every=10, measure_topics=5)
 CLOCK = ClockConfig(
     hours=0.2,

@@ -56,6 +56,18 @@ def near(x: Sequence[float], y: Sequence[float], node: int, radius: float) -> li
     return [i for i in range(len(x)) if i != node and math.hypot(x[i] - x[node], y[i] - y[node]) <= radius]
 
 
+def with_followees(
+    followed: Sequence[Iterable[int]], rank: Sequence[int], roots: Iterable[int], wanted: int
+) -> set[int]:
+    kept: set[int] = set()
+    for root in roots:
+        if len(kept) < wanted:
+            kept.add(root)
+        new = sorted(set(followed[root]) - kept, key=lambda v: rank[v])
+        kept |= set(new[: wanted - len(kept)])
+    return kept
+
+
 def breadth_first(
     followed: Sequence[Iterable[int]], rank: Sequence[int], roots: Sequence[int], at_once: int, wanted: int
 ) -> set[int]:

@@ -45,9 +45,16 @@ class Kept:
 
 
 def build(
-    mine: set[int], wanted: int, rule: str, state: int, candidates: Sequence[int], topics: Sequence[set[int]]
+    mine: set[int],
+    wanted: int,
+    rule: str,
+    state: int,
+    candidates: Sequence[int],
+    topics: Sequence[set[int]],
+    load: Sequence[int],
 ) -> Kept:
-    """§4.2: those of the candidates that cover each topic `wanted` times, or as often as they can."""
+    """§4.2: those of the candidates that cover each topic `wanted` times, or as often as they can. `load` has, by node,
+    the sets that it is in already."""
     missing = dict.fromkeys(mine, wanted)
     waiting = sorted(mine) if wanted > 0 else []
     chosen: list[int] = []
@@ -58,7 +65,10 @@ def build(
 
     def best(some: Iterable[int]) -> int | None:
         able = [u for u in some if u not in chosen and gain(u) > 0]
-        return max(able, key=lambda u: (gain(u), tie(state, u)), default=None)
+        return max(able, key=lambda u: (worth(u), tie(state, u)), default=None)
+
+    def worth(u: int) -> int:
+        return {"random": 0, "gain/load": (gain(u) << 16) // (1 + load[u])}.get(rule, gain(u))
 
     def strike(topic: int) -> None:
         waiting[waiting.index(topic)] = waiting[-1]
@@ -147,8 +157,14 @@ class NaiveGossip:
             found = self.samples[v][below(bits, len(self.samples[v]))] if self.samples[v] else None
         return found if found != v and found in self.alive and found in self.listed else None
 
-    def exchange(self) -> tuple[int, int]:
-        """Everybody meets its partner and its callers, and selects its view anew: messages and descriptors sent."""
+    def exchange(self) -> tuple[int, int, int]:
+        """Everybody meets its partner and its callers, and selects its view anew: messages and descriptors sent, and
+        how many became backups of somebody for whom they were none before."""
+        load = [
+            sum(u in kept.nodes for (v, _), kept in self.kept.items() if v in self.alive)
+            for u in range(len(self.topics))
+        ]
+        asked = 0
         there = sorted(self.alive & set(self.listed))
         partner = {v: self.partner(v) for v in there}
         buffers, kept = {v: self.buffer(v) for v in there}, dict(self.kept)
@@ -158,13 +174,14 @@ class NaiveGossip:
             for subject in self.subjects(v):
                 state = draw(self.seed, self.now, v, BACKUP_TOPICS, subject)
                 usable = [u for u in merged if u in self.usable and u != subject]
-                made = build(self.topics[subject], self.wanted[subject], self.rule, state, usable, self.topics)
+                made = build(self.topics[subject], self.wanted[subject], self.rule, state, usable, self.topics, load)
                 before = self.kept[v, subject]
+                asked += len(set(made.nodes) - set(before.nodes))
                 made.gained = self.now if made.coverage > before.coverage else before.gained
                 kept[v, subject] = made
         self.kept = kept
         called = [(v, q) for v, q in partner.items() if q is not None]
-        return 2 * len(called), sum(len(buffers[v]) + len(buffers[q]) for v, q in called)
+        return 2 * len(called), sum(len(buffers[v]) + len(buffers[q]) for v, q in called), asked
 
 
 def mend(

@@ -7,7 +7,8 @@ topic, as printed. All randomness is `draw(seed, round, node, salt, …)`. Where
   Messages are handled in the order of a hash, one by one; then the answers in the same order. A LEAVE acts at once.
 - The degree and target of neighbours are those at the start of the round. Of a neighbour that crashed and is not yet
   missed nothing is known: it counts as a node without links.
-- L is raised when the degree has reached L + Margin (printed is `<`, but see `_raise_target` in blocks/connections).
+- L is raised when the degree has reached L + Margin (printed is `<`, but see `_raise_target` in blocks/connections);
+  `printed` names the rules that are those of Fig. 4: target, disconnect, redirect.
 - `uncovered` of Fig. 5 counts neighbours, as Fig. 3 does (printed is `cands`).
 - A CONNECT from somebody who is a neighbour already changes nothing and is answered CONNECT-OK.
 - Whoever has nobody to redirect to does not answer. Who was redirected to a neighbour or to the dead asks another.
@@ -54,6 +55,7 @@ class Node:
     number: int
     topics: set[int]
     alive: bool = False
+    checks: int = 0  # coverages at which it has looked at its degree (§3.3.1)
     tasks: list[Task] = field(default_factory=list)
 
     def limit(self, task: Task) -> int:
@@ -76,9 +78,10 @@ class NaiveConnections:
         quarantine_rounds: int = 5,
         max_age: int = 3,
         ties: str = "random",
+        printed: Sequence[str] = (),
         adaptive: bool = False,
     ) -> None:
-        self.seed, self.now, self.wishes, self.adaptive = seed, 0, wishes, adaptive
+        self.seed, self.now, self.wishes, self.adaptive, self.printed = seed, 0, wishes, adaptive, printed
         self.margin, self.quarantine_rounds, self.max_age, self.ties = margin, quarantine_rounds, max_age, ties
         self.sent = Counter[str]()
         self.nodes = [Node(number, set(mine)) for number, mine in enumerate(topics)]
@@ -96,6 +99,7 @@ class NaiveConnections:
         """As new: no neighbours, and L = L^max."""
         for p in (self.nodes[number] for number in numbers):
             p.tasks = [Task(1 << i, rule, k, 0) for i, (rule, k) in enumerate(self.wishes)]
+            p.checks = p.tasks[-1].k
             for task in p.tasks:
                 task.target = p.limit(task)
 
@@ -153,13 +157,14 @@ class NaiveConnections:
                     del self.nodes[p].tasks[i].neighbours[q]
 
     def adapt(self) -> None:
-        """§3.3.1: when all is covered, a degree of K_g asks for random links, one below the topics for more."""
+        """§3.3.1: when a coverage is reached, a degree of K_g asks for random links, one below the topics for more."""
         for p in (p for p in self.nodes if p.alive):
             greedy, random = p.tasks
-            if all(self.missing(p, task, set(task.neighbours)) == 0 for task in p.tasks):
+            if p.checks == random.k and all(self.missing(p, task, set(task.neighbours)) == 0 for task in p.tasks):
                 degree = len(p.neighbours())
                 few = degree == greedy.k if random.k == 0 else degree < len(p.topics) and random.k <= 3
                 random.k += few
+                p.checks += 1
 
     def run(self, which: int) -> None:
         told = {p.number: (p.tasks[which].degree, p.tasks[which].target) for p in self.nodes}
@@ -241,8 +246,8 @@ class NaiveConnections:
         wanted = p.topics if task.rule == "similar" else self.uncovered(p, task, set(task.neighbours))
         gain = {q: len(self.nodes[q].topics & wanted) for q in cands if self.nodes[q].topics & wanted}
         if task.rule != "random":
-            if self.ties == "order":
-                words = self.seed, 0, 0, CONNECT_TIES, task.bit  # the same for all nodes and rounds
+            if self.ties != "random":  # the same for all nodes, and with `order` in all rounds
+                words = self.seed, self.now if self.ties == "stream" else 0, 0, CONNECT_TIES, task.bit
             return max(gain, key=lambda q: (gain[q], draw(*words, q)), default=None)
         # The draw counts places: topic by topic, whoever was not met with an earlier topic.
         able = list(dict.fromkeys(q for t in sorted(wanted) for q in gain if t in self.nodes[q].topics))
@@ -251,7 +256,9 @@ class NaiveConnections:
     def next_stranger(self, p: Node, taken: set[int], words: tuple[int, ...]) -> int | None:
         online = [q.number for q in self.nodes if q.alive]
         drawn = (online[(draw(*words, attempt) >> 32) * len(online) >> 32] for attempt in range(TRIES))
-        return next((q for q in drawn if q in self.views[p.number] - taken), None)
+        able = [q for q in online if q in self.views[p.number] - taken]
+        last = able[(draw(*words, TRIES) >> 32) * len(able) >> 32] if able else None
+        return next((q for q in drawn if q in able), last)
 
     # Fig. 4: p has received something from n, in the task of this number
 
@@ -268,12 +275,14 @@ class NaiveConnections:
         if task.degree >= limit + self.margin:
             return False
         task.neighbours[n.number] = self.now
-        if task.target < limit and task.degree >= task.target + self.margin:
+        near = task.degree < task.target + self.margin
+        if task.target < limit and near == ("target" in self.printed):
             task.target += 1
         return True
 
     def redirect_candidate(self, p: Node, n: Node, which: int, told: Told) -> int | None:
-        cands = [q for q in p.tasks[which].neighbours if told[q][0] < told[q][1] and q != n.number]
+        above = self.margin if "redirect" in self.printed else 0
+        cands = [q for q in p.tasks[which].neighbours if told[q][0] < told[q][1] + above and q != n.number]
 
         def preference(q: int) -> tuple[int, int]:
             tie = draw(self.seed, self.now, p.number, REDIRECT_TIES, 1 << which, q)
@@ -286,7 +295,8 @@ class NaiveConnections:
         if n.number not in task.neighbours:
             return None
         under_covered = self.missing(p, task, set(task.neighbours) - {n.number})
-        if task.degree <= p.limit(task) and under_covered > 0:
+        enough = task.target if "disconnect" in self.printed else p.limit(task)
+        if task.degree <= enough and under_covered > 0:
             return None
         del task.neighbours[n.number]
         if under_covered == 0:

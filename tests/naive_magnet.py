@@ -97,26 +97,27 @@ def take_places(
 
 def first_ring(
     seed: int,
-    now: int,
     hashed: Sequence[int],
     topic_ids: Sequence[int],
     interests: Sequence[set[int]],
     rates: Sequence[float],
     k: int,
 ) -> NaiveCircle:
-    """All nodes join in random order; topics are sampled anew whenever the network has grown by a quarter."""
+    """All nodes join in random order; topics are sampled anew, by draws of its own each time, whenever the network has
+    grown by a quarter."""
     order = sorted(range(len(hashed)), key=lambda p: draw(seed, JOIN_ORDER, p, 0))
     circle = NaiveCircle()
     samples: list[list[int]] = [[] for _ in topic_ids]
+    sampling = 0
     while len(circle.order) < len(order):
-        joined = len(circle.order)
+        joined, sampling = len(circle.order), sampling + 1
         take_places(seed, order[joined : joined + max(1, joined // 4)], hashed, interests, rates, samples, k, circle)
         nodes = sorted(circle.order, key=lambda p: hashed[p])
         ring, place = [hashed[p] for p in nodes], {p: at for at, p in enumerate(nodes)}
         for topic, key in enumerate(topic_ids):
             home = min(range(len(ring)), key=lambda at: clockwise(key, ring[at]))
             members = [p for p in range(len(hashed)) if topic in interests[p]]
-            samples[topic] = sample_topic(seed, now, topic, ring, place, home, k, members)
+            samples[topic] = sample_topic(seed, sampling, topic, ring, place, home, k, members)
     return circle
 
 
@@ -137,7 +138,14 @@ def next_place(at: int, home: int, ring: Sequence[int]) -> int:
 
 
 def sample_topic(
-    seed: int, now: int, topic: int, ring: Sequence[int], place: Mapping[int, int], home: int, k: int, of: Iterable[int]
+    seed: int,
+    sampling: int,
+    topic: int,
+    ring: Sequence[int],
+    place: Mapping[int, int],
+    home: int,
+    k: int,
+    of: Iterable[int],
 ) -> list[int]:
     """Bottom-up over the tree of the subscribers' routes to the home; each node keeps k of what it has and is sent.
 
@@ -161,7 +169,7 @@ def sample_topic(
             if len(held[up]) < k:
                 held[up].append(item)
                 continue
-            slot = below(draw(seed, INTEREST_SAMPLES + now, topic, item, number[up]), offered[up])
+            slot = below(draw(seed, INTEREST_SAMPLES + sampling, topic, item, number[up]), offered[up])
             if slot < k:
                 held[up][slot] = item
     return held.get(home, [])

@@ -28,6 +28,7 @@ FRIEND_TIES, ACCEPTANCE = 2**40, 2**41
 T = TypeVar("T")
 Entry = tuple[int, int]  # a node's number, and the round in which somebody last heard from it
 Proposal = tuple[int, int, int]  # gateway, parent, hops
+Chosen = tuple[list[Entry | None], list[int | None]]  # a table, and ring backups
 Load = tuple[int, int, int]  # notifications: wanted, duplicate, unwanted
 
 
@@ -62,10 +63,10 @@ class NaiveNetwork:
         sample_size: int,
         ring_backups: int = 0,
         settle_rounds: int = 0,
-        degree_bound: int | None = None,
+        most_links: int | None = None,
     ) -> None:
         self.seed, self.sample_size, self.ring_backups, self.now = seed, sample_size, ring_backups, 0
-        self.degree_bound, self.settle_rounds = degree_bound, settle_rounds
+        self.most_links, self.settle_rounds = most_links, settle_rounds
         self.nodes = [Node(number, id, mine) for number, (id, mine) in enumerate(zip(ids, topics, strict=True))]
         equal, top = min(rates) == max(rates), max(rates)
         self.weights = [1 if equal else round(rate / top * 2**40) for rate in rates]
@@ -154,18 +155,106 @@ class NaiveNetwork:
             preferred = p.links[:ring_slots] if self.now % 2 else []
             there = next((some for some in (preferred, p.links, p.cache) if any(some)), [])
             choices.append(self.one_of(there, self.now, p.number, EXCHANGE_PARTNER))
-        met, found = self.contacts(choices), []
+        met, found, full = self.contacts(choices), [], self.full(ring_slots)
         for p in self.nodes:
             heard = self.gather(p, met[p.number], self.now - max_age)
-            pool = list(heard)
+            own = {link[0] for link in p.links if link and link[1] >= self.now - max_age}
+            pool = [q for q in heard if q in own or q not in full or p.number in full]
             for q in (q for other in (p.number, *met[p.number]) for q in self.nodes[other].backups):
                 if q is not None and q != p.number:
                     heard[q] = max(heard.get(q, 0), self.now - 1)  # it was alive in the last round
             ring, backups = self.ring_links(p, [q for q in heard if self.nodes[q].alive])
             picks = select(self, p, ring[:ring_slots], pool)  # backups serve the ring alone
             found.append(([None if q is None else (q, heard[q]) for q in picks], backups))
+        if self.most_links is not None:
+            found = self.accept(found, ring_slots, self.most_links - 2 * ring_slots)
         for p, (table, p.backups) in zip(self.nodes, found, strict=True):
             p.links = [(link[0], self.now) if link and self.nodes[link[0]].alive else link for link in table]
+
+    # Links that need consent
+
+    def connected(self, ring_slots: int) -> list[set[int]]:
+        """With whom every node has a connection, by whoever's link, but for links of the ring."""
+        near: list[set[int]] = [set() for _ in self.nodes]
+        for p in self.nodes:
+            for link in filter(None, p.links[ring_slots:]):
+                near[p.number].add(link[0])
+                near[link[0]].add(p.number)
+        return near
+
+    def full(self, ring_slots: int) -> set[int]:
+        """Who has no room for another connection."""
+        if self.most_links is None:
+            return set()
+        room = self.most_links - 2 * ring_slots
+        return {p for p, near in enumerate(self.connected(ring_slots)) if len(near) >= room}
+
+    def accept(self, found: list[Chosen], ring_slots: int, room: int) -> list[Chosen]:
+        """What everybody gets of the tables that they want: the nearest on the ring; others as far as there is room."""
+        tables = [list(table) for table, _ in found]
+        backups = [list(kept) for _, kept in found]
+        for slot in range(ring_slots):
+            self.grant_ring(slot, tables, backups)
+
+        def of(links: Sequence[Entry | None]) -> list[int]:
+            return [link[0] for link in links[ring_slots:] if link]
+
+        wanted = [of(table) for table in tables]
+        for p in self.nodes:  # the dead that nobody wants any more are let go
+            p.links = [
+                link if i < ring_slots or not link or self.nodes[link[0]].alive or link[0] in wanted[p.number] else None
+                for i, link in enumerate(p.links)
+            ]
+        before, near = [of(p.links) for p in self.nodes], self.connected(ring_slots)
+        free = [room - len(some) for some in near]
+        given_up = [
+            [r for r in before[p] if r not in wanted[p] and p not in before[r] and p not in wanted[r]]
+            for p in range(len(self.nodes))
+        ]
+        asked, capacity = [], []
+        for p in range(len(self.nodes)):
+            coin = self.draw(self.now, p, ACCEPTANCE) % 2
+            budget = len(given_up[p]) + free[p] // 2 + (coin if free[p] % 2 else 0)
+            costly = [q for q in wanted[p] if q not in near[p] and self.nodes[q].alive]
+            asked.append(costly[:budget])
+            capacity.append(free[p] - max(0, len(asked[p]) - len(given_up[p])))
+        granted: list[set[int]] = [set() for _ in self.nodes]
+        for q in range(len(self.nodes)):
+            callers = [p for p in range(len(self.nodes)) if q in asked[p]]
+            for p in sorted(callers, key=lambda p, q=q: self.draw(ACCEPTANCE, q, self.now, p)):
+                if p in asked[q]:
+                    granted[p].add(q)
+                elif capacity[q] > 0:
+                    capacity[q] -= 1
+                    granted[p].add(q)
+        for p, table in enumerate(tables):
+            refused = [q for q in of(table) if q not in near[p] | granted[p]]
+            table[ring_slots:] = [None if link and link[0] in refused else link for link in table[ring_slots:]]
+            back = given_up[p][: max(0, len(given_up[p]) - len(granted[p]))][: len(refused)]
+            free_slots = [i for i in range(ring_slots, len(table)) if not table[i]]
+            for i, r in zip(free_slots, back, strict=False):
+                table[i] = (r, self.now)
+        return list(zip(tables, backups, strict=True))
+
+    def grant_ring(self, slot: int, tables: list[list[Entry | None]], backups: list[list[int | None]]) -> None:
+        """A node is the successor (slot 0) or predecessor of the nearest settled one that wants it, and of no other."""
+
+        def steps(p: int, q: int) -> int:
+            away = self.nodes[q].id - self.nodes[p].id
+            return (away if slot == 0 else -away) % WORD
+
+        def target(table: list[Entry | None]) -> int | None:
+            link = table[slot] if len(table) > slot else None
+            return link[0] if link else None
+
+        wants = [target(table) for table in tables]
+        for q in {q for q in wants if q is not None}:
+            askers = [p for p, wish in enumerate(wants) if wish == q]
+            nearest = min(askers, key=lambda p, q=q: (not self.settled(p), steps(p, q)))
+            for p in set(askers) - {nearest}:
+                tables[p][slot] = None
+                if backups[p]:
+                    backups[p][(slot + 1) * self.ring_backups - 1] = nearest
 
     def ring_links(self, p: Node, answering: list[int]) -> tuple[list[int | None], list[int | None]]:
         """Successor and predecessor among the settled that answer (Algorithm 4, lines 2-7); backups among all."""
@@ -189,21 +278,13 @@ class NaiveNetwork:
     # Gateways (Algorithm 5) and lookups
 
     def neighbours(self) -> list[list[int]]:
-        """The living neighbours of every node: links count both ways, as far as both ends accept them.
-
-        Requests come in the order of a hash; a node that has `degree_bound` connections refuses more.
-        """
+        """The living neighbours of every node: links count both ways."""
         near: list[set[int]] = [set() for _ in self.nodes]
-        asked = {
-            (min(p.number, link[0]), max(p.number, link[0]))
-            for p in self.nodes
-            for link in p.links
-            if link and self.nodes[link[0]].alive
-        }
-        for a, b in sorted(asked, key=lambda pair: self.draw(ACCEPTANCE, *pair)):
-            if self.degree_bound is None or max(len(near[a]), len(near[b])) < self.degree_bound:
-                near[a].add(b)
-                near[b].add(a)
+        for p in self.nodes:
+            for link in p.links:
+                if link and self.nodes[link[0]].alive:
+                    near[p.number].add(link[0])
+                    near[link[0]].add(p.number)
         return [sorted(some) for some in near]
 
     def members(self, topic: int) -> list[int]:

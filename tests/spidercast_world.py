@@ -70,6 +70,21 @@ CASES = {
         {"greedy_coverage": 2, "ties": "order"},
         {"nodes": 80, "topics": 20, "least": 2, "most": 6, "exponent": 1.0},
     ),
+    "ties by a common stream": Case(
+        "spidercast",
+        {"greedy_coverage": 2, "ties": "stream"},
+        {"nodes": 80, "topics": 20, "least": 2, "most": 6, "exponent": 1.0},
+    ),
+    "as printed": Case(
+        "spidercast",
+        {"random_coverage": 1, "margin": 2, "target_rule": "printed", "disconnect_rule": "printed"},
+        {"nodes": 80, "topics": 30, "least": 3, "most": 6},
+    ),
+    "redirects as printed": Case(
+        "spidercast",
+        {"greedy_coverage": 1, "margin": 1, "redirect_rule": "printed", "quarantine_rounds": 0},
+        {"nodes": 100, "topics": 40, "least": 1, "most": 6, "exponent": 1.0},
+    ),
     # Nobody is missed before the end, so those who come back find neighbours that still count on them.
     "slow to miss": Case(
         "spidercast",
@@ -80,6 +95,11 @@ CASES = {
         "similarity",
         {"similar": 4, "random": 2, "margin": 1},
         {"nodes": 80, "topics": 30, "least": 3, "most": 8},
+    ),
+    "random (3), tiny views": Case(
+        "similarity",
+        {"similar": 0, "random": 3, "view_share": 0.02},
+        {"nodes": 150, "topics": 10, "least": 3, "most": 8},
     ),
     "random (5), skewed": Case(
         "similarity",

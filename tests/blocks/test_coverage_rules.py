@@ -129,6 +129,30 @@ def test_the_random_choice_is_a_known_node_that_covers_something_and_is_not_take
 
 
 @given(situations())
+def test_a_stranger_is_any_known_node_that_is_not_taken(at: Situation) -> None:
+    members = at.members(at.profiles())
+    known = {
+        q for q in range(1, len(at.interests))
+        if at.alive[q] and (at.share == 1 or draw(at.seed, MEMBERSHIP, 0, q) / 2**64 < at.share)
+    }  # fmt: skip
+    able = known - {*at.neighbours, *at.asked}
+    chosen = coverage.next_stranger(0, at.ties(), at.taken(), members)
+    assert chosen in able if able else chosen == NOBODY
+
+
+def test_the_only_node_that_one_knows_of_thousands_is_found() -> None:
+    """A view of 5 of 5,000 nodes (§3.9.1, §3.7): a hundred draws from all of them hardly ever meet one of it."""
+    size, nobody = 5_000, int32([])
+    alive, everyone = np.ones(size, np.bool_), np.arange(size, dtype=np.int32)
+    members = Membership(3, 0.001, alive, everyone, np.zeros(1, np.int64), nobody)
+    for p in range(20):
+        known = {q for q in range(size) if q != p and draw(3, MEMBERSHIP, p, q) / 2**64 < 0.001}
+        found = {coverage.next_stranger(p, np.uint64(draw(1, p, i)), nobody, members) for i in range(40)}
+        assert found <= known
+        assert len(found) > len(known) / 2
+
+
+@given(situations())
 def test_the_disconnect_candidate_costs_least_of_those_with_more_than_they_need(at: Situation) -> None:
     laid = lay(at)
     chosen = coverage.disconnect_candidate(
@@ -147,11 +171,11 @@ def test_the_disconnect_candidate_costs_least_of_those_with_more_than_they_need(
 def test_the_redirect_candidate_shares_most_with_who_asks_of_those_below_their_target(at: Situation) -> None:
     asking = len(at.interests) - 1
     chosen = coverage.redirect_candidate(
-        asking, int32(at.neighbours), int32(at.degree), int32(at.target), at.ties(), at.profiles()
+        asking, int32(at.neighbours), int32(at.degree), int32(at.target), at.k - 1, at.ties(), at.profiles()
     )
     shared = {
         q: len(at.interests[q] & at.interests[asking])
         for q in at.neighbours
-        if q != asking and at.degree[q] < at.target[q]
+        if q != asking and at.degree[q] < at.target[q] + at.k - 1
     }
     assert shared[chosen] == max(shared.values()) if shared else chosen == NOBODY

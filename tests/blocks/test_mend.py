@@ -52,7 +52,7 @@ def mended(
     rows = [[NOBODY] if v in dead else [NOBODY, *row, NOBODY] for v, row in enumerate(rows)]
     profiles = make_profiles(np.arange(len(topics)).astype(np.uint64), starts, columns, np.ones(TOPICS))
     table = np.cumsum([0, *map(len, rows)]).astype(np.int64), np.concatenate(rows).astype(np.int32)
-    made = mend(
+    *made, _ = mend(
         seed,
         rho,
         SIGHTS[sight],

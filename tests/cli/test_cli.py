@@ -42,7 +42,7 @@ def test_help_teaches_formats_models_and_sections() -> None:
     ("arguments", "code", "expected"),
     [
         (["workload", "ingest", "follows", "nowhere", "--out", "w"], 2, "nowhere: no such file or folder"),
-        (["workload", "ingest", "gossip", "README", "--out", "w"], 2, "choose one of follows, friends"),
+        (["workload", "ingest", "gossip", "README", "--out", "w"], 2, "choose one of follows, mutual-follows, friends"),
         (["workload", "generate", "vitis-high", "--buckets", "7", "--out", "w"], 2, "multiple of buckets=7"),
         (["workload", "generate", "vitis-high", "--out", "taken"], 2, "--force"),
         (["workload", "generate", "vitis-high", "--out", "taken/file/w"], 2, "cannot be written"),
@@ -66,6 +66,7 @@ def test_mistakes_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str], 
     assert sorted(p.name for p in tmp_path.iterdir()) == ["taken"]
 
 
+@pytest.mark.slow
 def test_from_raw_trace_to_picture(stage: Stage, tmp_path: Path) -> None:
     """On the suite's Spark, whose working folder is another, so that paths have to be whole ones."""
     raw, out = tmp_path / "raw.csv", tmp_path / "w"

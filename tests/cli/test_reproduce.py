@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grapevine.cli.reproduce import as_markdown, choose_claims, gather_evidence
-from grapevine.experiment.claims import CLAIMS, NOT_HERE, Evidence, judge_all
+from grapevine.experiment.claims import CLAIMS, Effort, Evidence, Finding, Grade, Judgement, judge_all
 from grapevine.model.errors import UsageError
 from grapevine.model.manifest import Manifest
 from grapevine.pipeline.stage import Stage
@@ -17,7 +17,9 @@ from tests.cli.command import run
 def test_a_paper_a_claim_or_all_may_be_asked_for() -> None:
     assert [claim.id for claim in choose_claims("v2")] == ["V2"]
     assert {claim.paper for claim in choose_claims("vitis")} == {"vitis"}
-    assert choose_claims("all") == list(CLAIMS.values())
+    assert {claim.id for claim in choose_claims("all")} == set(CLAIMS)
+    numbers = [claim.number for claim in choose_claims("vitis")]
+    assert numbers == sorted(numbers)
     with pytest.raises(UsageError, match=r"'X9': choose all, a paper .* or a claim"):
         choose_claims("X9")
 
@@ -26,14 +28,35 @@ def test_the_table_has_a_row_for_every_claim_and_counts_what_is_met() -> None:
     text = as_markdown(judge_all(CLAIMS.values(), Evidence({}, {})), quick=True)
     assert all(f"\n| {name} | " in text for name in CLAIMS)
     assert "Quick version" in text
-    assert "\n## vitis\n\n0 of 13 claims are met.\n" in text
+    count = len(choose_claims("vitis"))
+    assert f"\n## vitis\n\nOf {count} claims: {count} not here.\n" in text
+
+
+def test_the_table_says_what_its_experiments_took() -> None:
+    judged = judge_all(choose_claims("V2"), Evidence({}, {}))
+    text = as_markdown(judged, {"vitis_fig4": Effort(110, 5, 90.0), "vitis_fig7": Effort(1, 1, 1.0)}, quick=False)
+    assert text.endswith(
+        "| experiment | runs | seeds | CPU minutes |\n|---|---|---|---|\n| vitis_fig4 | 110 | 5 | 1.5 |\n"
+    )
+
+
+def test_a_cause_that_no_run_shows_is_called_a_guess() -> None:
+    (claim,) = choose_claims("V2")
+
+    def written(*finding: str) -> str:
+        return as_markdown([Judgement(claim, Finding("1 %", Grade.DIRECTION, *finding))], quick=False)
+
+    assert "| direction | it is the data (a guess) |" in written("it is the data")
+    shown = "it is the data (shown by vitis_fig4: `grapevine reproduce V2`)"
+    assert f"| direction | {shown} |" in written("it is the data", "vitis_fig4")
+    assert "Of 1 claims: 1 direction." in written("")
 
 
 def test_one_paper_replaces_its_own_section_alone() -> None:
     whole = as_markdown(judge_all(CLAIMS.values(), Evidence({}, {})), quick=False)
-    marked = whole.replace("0 of 13 claims", "13 of 13 claims").replace("0 of 12 claims", "12 of 12 claims")
+    marked = whole.replace(" not here.\n", " met.\n")
     again = as_markdown(judge_all(choose_claims("vitis"), Evidence({}, {})), quick=False, before=marked)
-    assert "0 of 13 claims" in again and "12 of 12 claims" in again
+    assert again.count(" not here.\n") == 1 and again.count(" met.\n") == marked.count(" met.\n") - 1
     assert again.count("\n## ") == whole.count("\n## ")
     one = as_markdown(judge_all(choose_claims("V2"), Evidence({}, {})), quick=False, before=marked)
     assert one == marked  # a single claim does not replace a section
@@ -66,7 +89,7 @@ def test_an_experiment_with_failed_runs_is_no_evidence(stage: Stage, tmp_path: P
     evidence = gather_evidence(choose_claims("V2"), tmp_path, quick=False, stage=stage, stored=True)
     assert evidence.absent["vitis_fig4"] == "1 of 22 runs of vitis_fig4 failed; its table `runs` says why"
     (judged,) = judge_all(choose_claims("V2"), evidence)
-    assert judged.finding.verdict == NOT_HERE
+    assert judged.finding.grade == Grade.NOT_HERE
 
 
 def test_a_dry_run_lists_the_runs_and_makes_nothing(tmp_path: Path) -> None:

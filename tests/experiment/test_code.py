@@ -51,6 +51,7 @@ workloads = ["made"]
 NEUTRAL = (  # used by the makers of workloads, decides none
     "pipeline/degrees.py",  # for distances that are reported
     "metrics",
+    "pipeline/class_archive.py",
     "pipeline/java.py",  # starts Spark
     "pipeline/session.py",
     "pipeline/progress.py",

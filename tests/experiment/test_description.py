@@ -203,6 +203,12 @@ seed_topics = 20
         ('["a.tsv.gz", "b.tsv.gz"]', '"a.tsv.gz"', "e.toml:10: clock.recorded: needs a list of files"),
         ('recorded = ["a.tsv.gz", "b.tsv.gz"]', "", "e.toml:9: clock.latency: recorded latency needs the files of"),
         ("publishers = 100", "users = 9", "e.toml:17: workloads: give users, or seed_topics and publishers"),
+        ("publishers = 100", 'sample = "k-core"', "e.toml:22: workloads.sample: needs users, how many"),
+        (
+            "publishers = 100",
+            'sample = "core"',
+            "e.toml:22: workloads.sample: 'core': choose one of bfs, followees, k-",
+        ),
         ("publishers = 100", "publishers = 0", "e.toml:22: workloads.publishers: 0: needs a whole number of 1 or more"),
         ("seed_topics = 250", "seed_topics = [2]", "e.toml:21: workloads.seed_topics: [2]: needs a whole number of 1"),
     ],
@@ -226,6 +232,17 @@ def test_quick_shortens_the_clock_and_the_sample(tmp_path: Path) -> None:
     wrong = TIMED.replace("hours = 0.5", 'hours = "short"')
     with pytest.raises(UsageError, match=r"e.toml:32: quick.hours: 'short': needs a number"):
         read_experiment(write(tmp_path, wrong), quick=True)
+
+
+def test_samples_of_one_trace_are_workloads_of_their_own(tmp_path: Path) -> None:
+    cut = TIMED.replace("seed_topics = 250\npublishers = 100", "users = 9").replace("seed_topics = 20", "users = 5")
+    by_default, bfs, core = (
+        read_experiment(write(tmp_path, cut.replace("users = 9", f"users = 9{by}")))
+        for by in ("", '\nsample = "bfs"', '\nsample = "k-core"')
+    )
+    keys = [{run.workload.key for run in plan(one) if run.workload.trace} for one in (by_default, bfs, core)]
+    assert keys[0] == keys[1] != keys[2]
+    assert core.workloads[1].sample == "k-core"
 
 
 def test_peers_run_by_the_clock_and_others_by_rounds(tmp_path: Path) -> None:

@@ -86,6 +86,45 @@ def test_a_newcomers_place_is_nearly_as_good_as_the_best_one(noise: float) -> No
     assert np.mean(found) < 1.25 * np.mean(best)  # springs weigh errors in ms, not relative ones
 
 
+@pytest.mark.parametrize("noise", [0.05, 0.2, 0.5])
+def test_a_newcomer_rests_where_the_springs_energy_is_least(noise: float) -> None:
+    """Against least squares (scipy) from the same start; landmarks that are equally sure weigh the same."""
+    for seed in range(20):
+        random, places = np.random.default_rng(seed), scattered(18, 3, 100 + seed)
+        measured = np.linalg.norm(places - random.uniform(0, 200, 3), axis=1) * random.lognormal(0, noise, 18)
+        start = random.uniform(-1, 1, 3)
+
+        def stretched(here: Points, places: Points = places, measured: Points = measured) -> Points:
+            return np.asarray(np.linalg.norm(places - here, axis=1) - measured)
+
+        position = start.copy()
+        settle(position, places, np.full(18, noise), measured, 1_000)
+        best = least_squares(stretched, start, xtol=1e-12, ftol=1e-12, gtol=1e-12).x
+        assert (stretched(position) ** 2).sum() <= 1.001 * (stretched(best) ** 2).sum()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_heights_are_found_beside_points(seed: int) -> None:
+    """Vivaldi §5.4: distances between hosts behind links of their own, which no points alone can have."""
+    random = np.random.default_rng(seed)
+    places = np.hstack([scattered(18, 2, seed), random.uniform(5, 60, (18, 1))])
+    here = np.array([*scattered(1, 2, 100 + seed)[0], 40.0])
+    measured = np.linalg.norm(places[:, :2] - here[:2], axis=1) + places[:, 2] + here[2]
+    position = np.array([*random.uniform(-1, 1, 2), 0.0])
+    error = settle(position, places, np.full(18, 0.1), measured, 5_000, True)
+    assert position == pytest.approx(here, abs=1.0)
+    assert error < 0.01
+
+
+def test_a_spring_moves_points_and_heights_in_their_shares_of_the_distance() -> None:
+    """Vivaldi §5.4: 30 ms between the points, 20 of heights, 60 measured: a quarter of half of what is missing."""
+    position = np.array([30.0, 0.0, 15.0])
+    pull(position, 1.0, np.array([0.0, 0.0, 5.0]), 1.0, 60.0, True)
+    assert position == pytest.approx([30 + 1.25 * 0.6, 0, 15 + 1.25 * 0.4])
+    pull(position, 1.0, np.array([0.0, 0.0, 5.0]), 1.0, 1e-9, True)
+    assert position[2] >= 0
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_distances_of_points_in_space_are_recovered(seed: int) -> None:
     """Every node measures its distances to some others, again and again."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grapevine.metrics.overlay import ring_correctness, topic_clusters, topic_diameters
+from grapevine.metrics.overlay import overlay_diameters, ring_correctness, topic_clusters, topic_diameters
 from tests.worlds import both_ways
 
 
@@ -27,6 +27,13 @@ def test_clusters_and_diameters_agree_with_networkx(size: int, density: float, s
     out, far = np.zeros((3, 3), np.int64), np.zeros(3, np.int64)
     topic_clusters(0, 3, (starts, np.concatenate(wants)), links, alive, counted, out)
     topic_diameters(np.arange(3, dtype=np.int32), (starts, np.concatenate(wants)), links, alive, far)
+    by_any = np.zeros(2, np.int64)
+    overlay_diameters(np.array([2, 0], np.int32), (starts, np.concatenate(wants)), links, alive, by_any)
+    hops = dict(nx.all_pairs_shortest_path_length(online))
+    for at, topic in enumerate([2, 0]):
+        members = wants[topic][alive[wants[topic]]].tolist()
+        ways = [hops[p].get(q) for p in members for q in members]
+        assert by_any[at] == (-1 if None in ways else max(filter(None, ways), default=0))
     for topic, members in enumerate(wants):
         parts = list(nx.connected_components(online.subgraph(members.tolist())))
         sizes = [size for part in parts if (size := sum(counted[node] for node in part))]

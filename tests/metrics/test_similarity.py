@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grapevine.metrics.similarity import mean_top_intersection, share_covered
+from grapevine.metrics.similarity import coverage_by_subscriptions, mean_top_intersection, share_covered
 from grapevine.model.workload import Workload
 from tests import naive
 
@@ -33,3 +33,18 @@ def test_who_has_few_topics_is_not_asked() -> None:
     workload = workload_of([{0, 1}, {0, 1}, {2}], 3)
     assert share_covered(workload, 1) is None
     assert share_covered(workload, 1, least=2) == 1.0
+
+
+def test_coverage_is_told_by_the_number_of_topics() -> None:
+    """Rappel Fig. 1b: three users of five topics, of whom one shares four with nobody; two of ten, alike."""
+    few, many = [{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4}, {0, 5, 6, 7, 8}], [set(range(20, 30))] * 2
+    found = coverage_by_subscriptions(workload_of([*few, *many], 30), 1)
+    assert found == {5: pytest.approx((1 + 1 + 0.2) / 3), 10: 1.0}
+
+
+def test_the_seed_chooses_who_is_asked() -> None:
+    """Of twenty users one is asked: ten have a twin, ten have nobody."""
+    twins = [set(range(5 * (i // 2), 5 * (i // 2) + 5)) for i in range(10)]
+    loners = [set(range(100 + 5 * i, 105 + 5 * i)) for i in range(10)]
+    workload = workload_of([*twins, *loners], 150)
+    assert {share_covered(workload, 1, nodes=1, seed=seed) for seed in range(20)} == {0.0, 1.0}

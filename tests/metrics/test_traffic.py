@@ -29,6 +29,10 @@ def test_events_count_by_their_rate() -> None:
     assert found["hops"] == pytest.approx((8 + 3 * 5) / (4 + 3 * 1))
     assert found["notifications_per_event"] == pytest.approx((8 + 3 * 2) / 4)
     assert found["relays_per_event"] == pytest.approx((2 + 3 * 1) / 4)
+    assert found["overhead_of_payloads"] == pytest.approx((2 + 3 * 1) / (6 + 3 * 2))
+    assert found["payloads_per_event"] == pytest.approx((6 + 3 * 2) / 4)
+    assert found["bytes_per_event"] == pytest.approx(48 * (8 + 3 * 2) / 4 + 1_048 * (6 + 3 * 2) / 4)
+    assert found["bytes_if_pushed"] == pytest.approx(1_048 * (8 + 3 * 2) / 4)
     assert found["hops_max"] == 5
 
 

@@ -54,6 +54,7 @@ def test_every_event_reaches_every_subscriber_once(tmp_path: Path) -> None:
     assert not children()
 
 
+@pytest.mark.slow
 def test_a_group_that_is_killed_gets_what_it_missed_when_it_comes_back(tmp_path: Path) -> None:
     config = ClusterConfig(**SMALL)
 

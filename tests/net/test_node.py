@@ -14,6 +14,7 @@ import pytest
 from grapevine.model.errors import UsageError
 from grapevine.net import Event, Node, NoPath
 from grapevine.systems.vitis.peer.peer import VitisPeer
+from grapevine.systems.vitis.peer.rates import ONE
 from tests.net.hostile import eventually
 from tests.net.nodes import during, endpoint, opening, payloads, silence
 
@@ -252,6 +253,24 @@ def test_who_unsubscribes_and_goes_on_publishing_is_still_heard() -> None:
                 await a.publish("x", b"1")
             await a.publish("x", b"2")
             assert sorted(await payloads(events, 2)) == [b"1", b"2"]
+
+    during(scenario())
+
+
+def test_a_vitis_node_is_told_how_often_a_topic_publishes() -> None:
+    """Before it subscribes, or after."""
+
+    async def scenario() -> None:
+        async with opening(parameters={"rates": "declared"}) as node:
+            node.declare_rate("x", 24.0)
+            async with node.subscribe("x"), node.subscribe("y"), node.subscribe("z"):
+                node.declare_rate("y", 0.5)
+                peer, topic = node.parts.host.peer, node.parts.system.topic
+                assert isinstance(peer, VitisPeer)
+                assert [peer.interests.weight(topic(name)) / ONE for name in "xyz"] == [24.0, 0.5, 1.0]
+            for wrong in (-1.0, float("nan"), float("inf")):
+                with pytest.raises(UsageError, match="a rate of"):
+                    node.declare_rate("x", wrong)
 
     during(scenario())
 

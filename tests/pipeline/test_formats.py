@@ -27,6 +27,7 @@ def add(monkeypatch: pytest.MonkeyPatch, format: Format) -> None:
     monkeypatch.setitem(FORMATS, format.name, format)
 
 
+@pytest.mark.slow
 def test_a_format_of_timed_friendships_is_one_entry(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +62,24 @@ def test_a_format_of_timed_friendships_is_one_entry(
     }
     (rejected,) = read_table(tmp_path / "out", tables.REJECTED).to_pylist()
     assert (rejected["line"], rejected["reason"]) == (6, "time soon is not a time of zero or more seconds")
+
+
+def test_of_mutual_follows_only_those_count_who_follow_each_other(stage: Stage, tmp_path: Path) -> None:
+    file = tmp_path / "follows.tsv"
+    file.write_text("ada\tbob\nbob\tada\nada\tcid\ndan\tada\nada\tdan\nada\tbob\ncid\tcid\n")
+    manifest = ingest(stage, "mutual-follows", [str(file)], tmp_path / "out")
+    workload = Workload.load(tmp_path / "out")
+    assert {
+        (workload.node_names[node], workload.topic_names[topic])
+        for node in range(workload.node_count)
+        for topic in workload.topics_of(node)
+    } == {("ada", "bob"), ("bob", "ada"), ("ada", "dan"), ("dan", "ada")}
+    counted = {name: manifest.counts[name] for name in ("self_loops", "one_sided", "duplicates")}
+    assert counted == {"self_loops": 1, "one_sided": 1, "duplicates": 1}
+    lonely = tmp_path / "lonely.tsv"
+    lonely.write_text("ada\tbob\nbob\tcid\n")
+    with pytest.raises(UsageError, match="no two users are related both ways"):
+        ingest(stage, "mutual-follows", [str(lonely)], tmp_path / "none")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Workload
-from grapevine.pipeline.parted import check_system, simulate_in_blocks
+from grapevine.pipeline.parted import check_system, forget_rounds, simulate_in_blocks
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.supersteps import SparkRunner
 from grapevine.sim.churn import flash_crowd
@@ -59,9 +59,14 @@ def test_a_run_that_was_killed_goes_on_to_the_tables_of_one_machine(
     done = simulate_in_blocks(stage, system, workload, tmp_path / "run", blocks=3, resume=True, **how)
     assert jobs == [1, 2, 3, 4, 5, 5, 6]
     assert tables_of(done) == tables_of(simulate(system, workload, threads=1, **how))
+    again = simulate_in_blocks(stage, system, workload, tmp_path / "run", blocks=3, resume=True, **how)
+    assert tables_of(again) == tables_of(done)  # whoever was killed before it stored the result loses no round
+    assert jobs == [1, 2, 3, 4, 5, 5, 6]
+    forget_rounds(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_a_note_does_not_name_is_not_taken(stage: Stage, workload: Workload, tmp_path: Path) -> None:
     """A run is killed after it has stored rows and before it has noted them: garbage in their place changes nothing."""
     folder, note = tmp_path / ".run.rounds", files.write_note

@@ -7,13 +7,23 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
+from grapevine.experiment import description
 from grapevine.model.errors import UsageError
 from grapevine.model.location import Location
 from grapevine.model.manifest import read_manifest
 from grapevine.model.workload import Workload
 from grapevine.pipeline.generate import generate
 from grapevine.pipeline.ingest import ingest
-from grapevine.pipeline.sample import BfsSample, SubscriberSample, TopicSample, sample
+from grapevine.pipeline.sample import (
+    USER_SAMPLES,
+    BfsSample,
+    CoreSample,
+    FolloweesSample,
+    SubscriberSample,
+    TopicSample,
+    sample,
+    sampled_users,
+)
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic.vitis import VitisRandom
 from tests import naive
@@ -67,6 +77,42 @@ def test_a_bfs_sample_follows_followees_from_roots_that_the_seed_decides(social:
     followed = [[int(workload.publishers[t]) for t in workload.topics_of(n)] for n in range(workload.node_count)]
     rank = [naive.draw(5, 202, n, 0) for n in range(workload.node_count)]
     assert users == {names[n] for n in naive.breadth_first(followed, rank, by_hash, BFS.roots, BFS.users)}
+
+
+def test_users_with_all_whom_they_follow(social: Path) -> None:
+    """Vitis §IV-E: random users and their followees, one level, from as many users as it takes."""
+    workload = Workload.load(social)
+    found = sampled_users(workload, FolloweesSample(users=80), 5).to_pylist()
+    subscribers = [n for n in range(workload.node_count) if len(workload.topics_of(n))]
+    by_hash = sorted(subscribers, key=lambda n: naive.draw(5, 201, n, 0))
+    followed = [[int(workload.publishers[t]) for t in workload.topics_of(n)] for n in range(workload.node_count)]
+    rank = [naive.draw(5, 202, n, 0) for n in range(workload.node_count)]
+    assert set(found) == naive.with_followees(followed, rank, by_hash, 80)
+    assert len(found) == 80
+    assert found != sampled_users(workload, FolloweesSample(users=80), 6).to_pylist()
+
+
+def test_a_core_is_the_largest_of_networkx_that_is_small_enough(social: Path) -> None:
+    workload = Workload.load(social)
+    graph: nx.Graph[str] = nx.Graph(relations(workload))
+    cores = [set(nx.k_core(graph, k)) for k in range(1, 1 + max(nx.core_number(graph).values()))]
+    assert len(cores[1]) > 40 >= len(cores[-1]), "the test needs cores on both sides"
+    found = sampled_users(workload, CoreSample(users=40), 1).to_pylist()
+    assert {workload.node_names[n] for n in found} == next(core for core in cores if len(core) <= 40)
+    with pytest.raises(UsageError, match=f"the smallest core has {len(cores[-1])} users"):
+        sampled_users(workload, CoreSample(users=len(cores[-1]) - 1), 1)
+
+
+def test_a_core_is_stored_with_all_relations_among_its_users(stage: Stage, social: Path, tmp_path: Path) -> None:
+    sample(stage, social, tmp_path / "s", CoreSample(users=40))
+    whole, part = Workload.load(social), Workload.load(tmp_path / "s")
+    users = set(part.node_names)
+    assert relations(part) == {(a, b) for a, b in relations(whole) if a in users and b in users}
+    assert read_manifest(tmp_path / "s", "workload").config == {"by": "k-core", "users": 40}
+
+
+def test_experiments_know_every_sample_of_users() -> None:
+    assert tuple(USER_SAMPLES) == description.USER_SAMPLES
 
 
 def test_ks_distances_are_those_of_scipy(social: Path, bfs: Location) -> None:

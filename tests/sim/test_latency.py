@@ -17,7 +17,7 @@ from scipy.stats import ks_2samp
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Latency
 from grapevine.sim import as_links
-from grapevine.sim.latency import LatencyConfig, SiteLatency, diverse, fluctuating, make_latency
+from grapevine.sim.latency import LatencyConfig, SiteLatency, farthest, fluctuating, make_latency
 
 SMALL: dict[str, Any] = {"stub_networks": 60, "transit_networks": 4, "transit_stub_networks": 30}
 NAN = float("nan")
@@ -200,11 +200,10 @@ def test_constant_latency_is_the_same_between_any_two() -> None:
 
 
 @given(sites=st.integers(1, 7), count=st.integers(0, 9), seed=st.integers(0, 999), ties=st.booleans())
-def test_servers_are_always_the_farthest_from_those_before(sites: int, count: int, seed: int, ties: bool) -> None:
-    """Rappel §6.1.4: 18 geographically diverse landmarks."""
+def test_servers_may_be_the_farthest_from_those_before(sites: int, count: int, seed: int, ties: bool) -> None:
     matrix = random_matrices(seed, 1, sites)[0].astype(np.float64)
     matrix = np.round(matrix / 200) if ties else matrix
-    chosen = diverse(matrix, count)
+    chosen = farthest(matrix, count)
     both = matrix + matrix.T
     expected: list[int] = []
     for number in range(count):
@@ -219,6 +218,29 @@ def test_servers_are_always_the_farthest_from_those_before(sites: int, count: in
     assert chosen == expected
 
 
+def test_servers_are_ordinary_sites_unless_the_farthest_are_wanted() -> None:
+    """Rappel §6.1.4 measures distances to landmarks: those that are far from everybody tell nobody apart."""
+
+    def median_to_servers(server_sites: str) -> float:
+        config = LatencyConfig(server_sites=server_sites)
+        latency = make_latency(config, nodes=200, servers=18, seed=1)
+        return float(np.median([latency.usual_s(node, 200 + server) for node in range(200) for server in range(18)]))
+
+    latency = make_latency(LatencyConfig(), nodes=200, seed=1)
+    usual = float(np.median([latency.usual_s(a, b) for a in range(200) for b in range(a)]))
+    assert median_to_servers("random") < 1.2 * usual
+    assert median_to_servers("farthest") > 1.6 * usual
+
+
+def test_servers_stay_where_they_are_when_nodes_are_added() -> None:
+    config = LatencyConfig(latency="recorded")
+    data = Latency(random_matrices(1, 1, 40))
+    few, many = (make_latency(config, nodes=nodes, servers=5, seed=1, recorded=data).sites for nodes in (50, 90))
+    assert few[50:] == many[90:]
+    assert few[:50] == many[:50]
+    assert len(set(few[50:])) == 5
+
+
 def test_greedy_servers_are_at_most_twice_as_far_as_the_best_choice() -> None:
     """Gonzalez' bound for k centres, in a metric space, against all choices."""
     config = LatencyConfig(latency="coordinates", dimensions=2)
@@ -231,7 +253,7 @@ def test_greedy_servers_are_at_most_twice_as_far_as_the_best_choice() -> None:
             return float(trips[list(sites)].min(axis=0).max())
 
         best = min(reach(sites) for sites in itertools.combinations(range(9), 3))
-        assert best <= reach(diverse(trips, 3)) <= 2 * best + 1e-6
+        assert best <= reach(farthest(trips, 3)) <= 2 * best + 1e-6
 
 
 @given(seed=st.integers(0, 999), slices=st.integers(2, 5), sites=st.integers(1, 6), known=st.integers(2, 6))

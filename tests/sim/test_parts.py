@@ -47,9 +47,9 @@ def deliver_by_hand(job: Job) -> Report:
 
 
 def engines(
-    system: str, workload: Workload, folder: Path, parts: int, schedule: Schedule | None = None
+    system: str, workload: Workload, folder: Path, parts: int, schedule: Schedule | None = None, **parameters: int
 ) -> tuple[Rounds, Rounds]:
-    config = make_config(system, {})
+    config = make_config(system, parameters)
     whole = Rounds(system, workload, config, seed=7, schedule=schedule)
     return whole, Rounds(
         system,
@@ -101,6 +101,16 @@ def test_churn_and_new_interests_change_nothing(system: str, workload: Workload,
         assert_same_rows(whole, parted)
     events = [engine.publish(np.arange(40, dtype=np.int32))[0] for engine in (whole, parted)]
     assert all(np.array_equal(events[0][name], events[1][name]) for name in events[0])
+
+
+def test_links_that_need_consent_are_those_of_the_whole(workload: Workload, tmp_path: Path) -> None:
+    crowd = flash_crowd(workload.node_count, share=0.3, round=3)
+    whole, parted = engines("vitis", workload, tmp_path, 4, crowd, table_size=8, most_links=11)
+    for _ in range(10):
+        whole.step()
+        parted.step()
+        assert_same_rows(whole, parted)
+    assert 7 < whole.network.neighbours().sizes().max() <= 11
 
 
 def test_failures_are_noticed_alike(workload: Workload, tmp_path: Path) -> None:

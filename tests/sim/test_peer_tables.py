@@ -8,11 +8,13 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from grapevine import simulate
 from grapevine.sim.churn import Change, Schedule
 from grapevine.sim.result import tables_of
+from grapevine.systems.contracts.trees import messages_by_height
 from tests.peer_world import (
     BOTH,
     EVERY,
@@ -149,6 +151,18 @@ def test_heights_are_steps_to_the_publisher() -> None:
             steps += 1
         assert row["height"] == steps
     assert max(row["height"] for row in rows(done, "places")) > 1
+
+
+def test_messages_are_told_by_the_least_height_of_a_node() -> None:
+    """Rappel Fig. 11b: a node that is at heights 3 and 1 of two trees counts at 1; who was not there does not."""
+    places = [(0, 0, 0), (0, 1, 1), (0, 2, 3), (1, 2, 1), (0, 3, None), (0, 4, 2)]
+    peers = [(0, 10.0, 50, 10), (1, 10.0, 5, 5), (2, 10.0, 20, 10), (3, 10.0, 1, 1), (4, 0.0, 0, 0)]
+    columns = ("topic", "node", "height"), ("node", "online_s", "messages_in", "messages_out")
+    tables = (
+        pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in content])
+        for names, content in zip(columns, (places, peers), strict=True)
+    )
+    assert messages_by_height(*tables) == {"messages_per_s_at_height_0": 6.0, "messages_per_s_at_height_1": 2.0}
 
 
 def test_who_has_not_found_a_parent_yet_knows_no_height() -> None:

@@ -21,6 +21,7 @@ from grapevine.synthetic.base import ChurnModel, SubscriptionModel, zipf
 from grapevine.synthetic.magnet import MagnetSpatial
 from grapevine.synthetic.rappel import Outage, OvernetChurn
 from grapevine.synthetic.spidercast import SpiderCast, SpiderCastChurn
+from grapevine.synthetic.vitis import TwitterLike
 from tests import naive
 
 SPLITTABLE = [n for n, m in MODELS.items() if issubclass(m, SubscriptionModel) and not m.whole]
@@ -72,6 +73,37 @@ def test_vitis_patterns_take_their_topics_from_the_right_buckets(name: str, buck
     popularity = workload.topic_nodes.sizes()
     assert popularity.mean() == 50
     assert popularity.std() < 1.2 * 50**0.5  # as binomial sampling, not wider
+
+
+def test_twitter_like_users_follow_by_a_power_law_of_the_papers_numbers() -> None:
+    """Vitis §IV-E: both degrees by a power law of 1.65, 80 subscriptions in the mean; every user is a topic."""
+    law = TwitterLike()
+    smallest, largest = law.degrees()
+    weights = np.arange(smallest, largest + 1) ** -1.65
+    assert (weights * np.arange(smallest, largest + 1)).sum() / weights.sum() == pytest.approx(80, rel=0.01)
+    workload = generate("twitter-like")
+    assert workload.publishers.tolist() == list(range(10_000))
+    sizes, followers = workload.node_topics.sizes(), workload.topic_nodes.sizes()
+    assert sizes.mean() == pytest.approx(80, rel=0.1)  # two standard deviations
+    assert (sizes.min(), sizes.max() <= largest) == (smallest, True)
+    assert abs(followers.max() / largest - 1) < 0.1
+    for degrees in (sizes, followers):
+        fit = fit_power_law(Histogram.of(degrees))
+        assert fit is not None
+        assert fit.exponent == pytest.approx(1.65, abs=0.1)
+        assert fit.tail_share > 0.5
+    assert not any(node in workload.topics_of(node) for node in range(10_000))
+
+
+def test_twitter_like_users_get_the_followers_that_the_law_gives_them() -> None:
+    """Weights in proportion to the wanted followers would flatten the distribution: the few would get far more."""
+    law = TwitterLike()
+    smallest, largest = law.degrees()
+    followers = generate("twitter-like").topic_nodes.sizes()
+    degrees = np.arange(smallest, largest + 1)
+    upto = np.cumsum(degrees**-1.65) / np.sum(degrees**-1.65)
+    for share in (0.25, 0.5, 0.75, 0.9):
+        assert np.quantile(followers, share) == pytest.approx(degrees[np.searchsorted(upto, share)], rel=0.2)
 
 
 def test_spidercast_popularity_follows_rank() -> None:
@@ -161,6 +193,37 @@ def test_magnet_hierarchy_with_few_initial_subscriptions_still_follows_alpha0() 
 
 def test_magnet_hierarchy_gives_everybody_a_home_topic_when_there_are_fewer_topics() -> None:
     assert generate("magnet-hierarchical", nodes=2_000, topics=256).node_topics.sizes().min() > 0
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_magnet_hierarchy_gives_first_subscriptions_to_nodes_in_turn_or_at_random(first: bool) -> None:
+    """Magnet §4.4, two readings: with as many first subscriptions as nodes, all of them have one, or many have none."""
+    workload = generate(
+        "magnet-hierarchical", nodes=4_096, topics=256, mean_subscriptions=1.0, initial_fraction=1.0, home_topics=first
+    )
+    without = (workload.node_topics.sizes() == 0).mean()
+    assert without == 0 if first else without > 0.2
+
+
+@pytest.mark.parametrize(
+    ("first", "size", "filled"),
+    [("all", 1.0, True), ("in-turn", 1.0, True), ("all", 0.4, False), ("popular", 1.0, False)],
+)
+def test_magnet_hierarchy_fills_every_topic_first_or_popularity_decides_alone(
+    first: str, size: float, filled: bool
+) -> None:
+    """Magnet §4.4 a, three readings; with α0 = 2 popularity alone leaves most topics empty."""
+    sizes = {"nodes": 2_048, "topics": 1_024, "mean_subscriptions": size, "initial_fraction": 1.0}
+    workload = generate("magnet-hierarchical", first_topics=first, **sizes)
+    empty = (workload.topic_nodes.sizes() == 0).mean()
+    assert empty == 0 if filled else empty > 0.3
+
+
+def test_magnet_hierarchy_fills_topics_in_turn_as_far_as_subscriptions_go() -> None:
+    """Magnet §4.4 a at Z = 8 of Fig. 8b: fewer first subscriptions than topics, so as many topics have one."""
+    few = {"nodes": 2_048, "topics": 1_024, "mean_subscriptions": 0.4, "initial_fraction": 1.0}
+    sizes = generate("magnet-hierarchical", first_topics="in-turn", **few).topic_nodes.sizes()
+    assert np.bincount(sizes).tolist() == [1_024 - 819, 819]
 
 
 def test_weights_that_vanish_are_taken_last() -> None:
@@ -272,6 +335,7 @@ def test_correlation_makes_interests_cluster() -> None:
         ("vitis-high", {"subscriptions_per_node": 51}, "multiple of buckets_per_node"),
         ("vitis-high", {"subscriptions_per_node": 102}, "hold only 100 topics"),
         ("vitis-random", {"nodes": 0}, "at least 1"),
+        ("twitter-like", {"nodes": 100}, "mean_degree=80: is more than the 49 that a user may follow"),
         ("spidercast", {"min_subscriptions": 20}, "more than max_subscriptions"),
         ("spidercast", {"max_subscriptions": 101}, "only 100 topics"),
         ("spidercast", {"popularity": "pareto"}, "choose one of zipf, exponential, uniform"),

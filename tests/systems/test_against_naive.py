@@ -59,6 +59,8 @@ CASES = {
         "rvr", {"table_size": 5, "sample_size": 12, "max_age": 5, "ring_backups": 0}, naive_rounds.rvr(5)
     ),
     "opt": Case("opt", {"table_size": 10, "max_age": 8}, naive_rounds.opt(10, 3), ring_slots=0),
+    "vitis with a bound": Case("vitis", {"table_size": 8, "most_links": 10}, naive_rounds.vitis(8, 3)),
+    "rvr with a bound": Case("rvr", {"table_size": 6, "most_links": 9, "ring_backups": 0}, naive_rounds.rvr(6)),
     "opt without bound": Case("opt", {"table_size": None, "coverage": 2}, naive_rounds.opt(None, 2), ring_slots=0),
 }
 
@@ -190,7 +192,7 @@ class Pair:
             sample_size=self.fast.config.sample_size,
             ring_backups=self.fast.ring_backups,
             settle_rounds=self.fast.settle_rounds,
-            degree_bound=self.fast.network.degree_bound,
+            most_links=self.fast.network.most_links,
         )
 
     def run(self) -> Iterator[int]:

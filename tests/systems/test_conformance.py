@@ -79,8 +79,8 @@ def test_tables_stay_within_their_bound_and_name_nobody_twice(system: str, workl
         assert len(row) <= bound
         assert len(row) == len(set(row))
         assert p not in row
-    if engine.network.degree_bound is not None:
-        assert engine.network.neighbours().sizes().max() <= engine.network.degree_bound == 6
+    if engine.network.most_links is not None:
+        assert engine.network.neighbours().sizes().max() <= engine.network.most_links == 6
 
 
 @pytest.mark.parametrize("system", EVERY)

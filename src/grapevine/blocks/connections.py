@@ -41,8 +41,9 @@ GREEDY, RANDOM, SIMILAR, STRANGER = range(4)
 # Kinds of messages, as the `messages` table calls them, and their numbers.
 MESSAGE_KINDS = "connect", "connect-ok", "redirect", "disconnect", "disconnect-ok", "leave"
 NOTHING, CONNECT, CONNECT_OK, REDIRECT, DISCONNECT, DISCONNECT_OK, LEAVE = range(-1, 6)
+# How everybody breaks ties: each node at random; all by one order; all by one order that is drawn anew in every round.
+OWN_TIES, COMMON_ORDER, COMMON_STREAM = range(3)
 _NEVER_COVERED = 2**30  # a K that no number of neighbours reaches
-_TRIES = 100  # draws for a random node before giving up until the next round
 
 
 class Rows(NamedTuple):
@@ -65,8 +66,16 @@ class Task(NamedTuple):
     degree: Columns  # neighbours in this task, now; counted anew at the start of a round (`count_degrees`)
     redirect: Columns  # whom to ask next, because the node that was asked last said so; NOBODY: by the rule
     asked: NDArray[np.int32]  # [node, round modulo its length]: whom it asked lately, and not again (quarantine)
-    same_order: bool  # everybody breaks ties in the same order instead of at random
+    ties: int  # how equally good nodes are told apart: OWN_TIES, COMMON_ORDER or COMMON_STREAM
     counts_topics: bool  # whether it wants topics covered (GREEDY, RANDOM) or a number of neighbours
+
+
+class Printed(NamedTuple):
+    """Where the paper's figures and its prose differ: which rules are the figures' (docs/papers.md#spidercast)."""
+
+    target: bool  # Fig. 4, lines 4-5: every accepted link raises the target, not only those from Margin above it on
+    disconnect: bool  # line 23: a node above its target lets a neighbour go, not only one above its limit
+    redirect: bool  # line 7: to neighbours less than Margin above their target, not only to those below it
 
 
 class Messages(NamedTuple):
@@ -84,6 +93,7 @@ class Step(NamedTuple):
     seed: int
     now: int  # the round
     margin: int  # neighbours that a node accepts beyond its limit
+    printed: Printed
     task: Task
     degree: Columns  # of every node in this task, as the last heartbeat told: a copy from the start of the step
     target: Columns  # likewise
@@ -193,13 +203,16 @@ def _add(now: int, p: int, q: int, task: Task, rows: Rows) -> None:
 
 
 @njit
-def _raise_target(p: int, margin: int, task: Task) -> None:
-    """Fig. 4, lines 4-5 and 15-16: the target follows a degree that is Margin above it.
+def _raise_target(p: int, step: Step) -> None:
+    """Fig. 4, lines 4-5 and 15-16: the target follows the degree.
 
-    Printed is `<`. Then every accepted link would raise the target, no neighbour below L^max would ever have more links
-    than its target, and over-covered nodes could not disconnect as §2.3 says they do (docs/papers.md#spidercast).
+    Printed is `<`: then every accepted link raises the target, a neighbour below L^max hardly ever has more links than
+    its target, and over-covered nodes can hardly disconnect as §2.3 says they do. So the other rule is `>=`: the target
+    follows a degree that is Margin above it (docs/papers.md#spidercast).
     """
-    if task.target[p] < task.limit[p] and task.degree[p] >= task.target[p] + margin:
+    task = step.task
+    is_far = task.degree[p] >= task.target[p] + step.margin
+    if task.target[p] < task.limit[p] and is_far != step.printed.target:
         task.target[p] += 1
 
 
@@ -294,12 +307,13 @@ def _whom_to_connect(step: Step, p: int, neighbours: Columns, members: Membershi
         return int(redirected)
     taken = np.concatenate((neighbours, task.asked[p]))
     bits = absorb(draw(seed, now, p, CONNECT_TIES), task.role)
-    if task.same_order and task.rule in (GREEDY, SIMILAR):
-        bits = absorb(draw(seed, 0, 0, CONNECT_TIES), task.role)
+    if task.ties != OWN_TIES and task.rule in (GREEDY, SIMILAR):
+        drawn_in = now if task.ties == COMMON_STREAM else 0
+        bits = absorb(draw(seed, drawn_in, 0, CONNECT_TIES), task.role)
     if task.rule == RANDOM:
         return coverage.next_random(p, bits, taken, profiles, members, need, scratch)
     if task.rule == STRANGER:
-        return coverage.next_stranger(p, bits, taken, members, _TRIES)
+        return coverage.next_stranger(p, bits, taken, members)
     return coverage.next_greedy(p, bits, taken, profiles, members, need, scratch)
 
 
@@ -329,12 +343,13 @@ def _answer(step: Step, order: NDArray[np.int64], messages: Messages, sent: NDAr
                 messages.answer[p] = CONNECT_OK
             elif task.degree[q] < task.limit[q] + margin:
                 _add(now, q, p, task, rows)
-                _raise_target(q, margin, task)
+                _raise_target(q, step)
                 messages.answer[p] = CONNECT_OK
             else:
                 neighbours = neighbours_in(q, task.role, rows, room)
                 ties = absorb(draw(seed, now, q, REDIRECT_TIES), task.role)
-                other = coverage.redirect_candidate(p, neighbours, degree, target, ties, profiles)
+                above = margin if step.printed.redirect else 0
+                other = coverage.redirect_candidate(p, neighbours, degree, target, above, ties, profiles)
                 messages.redirect_to[p] = other
                 messages.answer[p] = REDIRECT if other != NOBODY else NOTHING
         elif _is_neighbour(q, p, task.role, rows):
@@ -342,7 +357,7 @@ def _answer(step: Step, order: NDArray[np.int64], messages: Messages, sent: NDAr
             _lay(q, neighbours, task, profiles, need)
             free = _can_lose(q, p, task, profiles, need)
             coverage.clear_need(q, neighbours, profiles, need)
-            if free or task.degree[q] > task.limit[q]:
+            if free or task.degree[q] > (task.target[q] if step.printed.disconnect else task.limit[q]):
                 _remove(q, p, task, rows)
                 messages.answer[p] = DISCONNECT_OK
                 if free:
@@ -365,7 +380,7 @@ def _take_answers(step: Step, order: NDArray[np.int64], messages: Messages, sent
         elif not _is_neighbour(p, q, task.role, rows):
             if task.degree[p] < task.limit[p] + margin:
                 _add(now, p, q, task, rows)
-                _raise_target(p, margin, task)
+                _raise_target(p, step)
             else:
                 sent[LEAVE] += 1
                 _remove(q, p, task, rows)

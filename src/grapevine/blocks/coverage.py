@@ -24,6 +24,7 @@ from grapevine.kernels.rng import absorb, below, stream, unit
 Need = NDArray[np.int64]
 
 _33 = np.uint64(33)
+_TRIES = 100  # draws for a random node before looking at everybody
 _TAKEN = np.int32(-(2**30))  # a gain that no node can make up for
 
 
@@ -197,13 +198,32 @@ def next_random(
 
 
 @njit
-def next_stranger(p: int, bits: np.uint64, taken: Columns, members: Membership, tries: int) -> int:
-    """NEXTRANDOMNODE (§3.9.1): a random known node, whatever its interest; NOBODY after so many draws in vain."""
-    for attempt in range(tries if len(members.online) > 0 else 0):
+def next_stranger(p: int, bits: np.uint64, taken: Columns, members: Membership) -> int:
+    """NEXTRANDOMNODE (§3.9.1): any known node, whatever its interest, with equal chance.
+
+    NOBODY when p knows no other node, except those `taken`. Draws from all who are online nearly always meet one at
+    once; in a small view they may not, and then those who are known are counted.
+    """
+    for attempt in range(_TRIES if len(members.online) > 0 else 0):
         q = int(members.online[below(absorb(bits, attempt), len(members.online))])
-        if q != p and knows(p, q, members) and not holds(taken, q):
+        if _is_stranger(p, q, taken, members):
             return q
+    able = 0
+    for q in members.online:
+        able += _is_stranger(p, q, taken, members)
+    skip = below(absorb(bits, _TRIES), able) if able > 0 else 0
+    for q in members.online:
+        if _is_stranger(p, q, taken, members):
+            if skip == 0:
+                return int(q)
+            skip -= 1
     return NOBODY
+
+
+@njit
+def _is_stranger(p: int, q: int, taken: Columns, members: Membership) -> bool:
+    """Whether p knows q and may ask it."""
+    return q != p and knows(p, q, members) and not holds(taken, q)
 
 
 @njit
@@ -242,17 +262,19 @@ def redirect_candidate(
     neighbours: Columns,
     degree: Columns,
     target: Columns,
+    above: int,
     ties: np.uint64,
     profiles: Profiles,
 ) -> int:
     """§2.3.1, Redirect: of the neighbours below their target, the one that shares most topics with the asking node.
 
+    A neighbour counts as below while it has less than `above` links more than its target (0, or Margin as in Fig. 4).
     The hash decides ties. NOBODY when every neighbour has its target.
     """
     mine = profiles.topics[profiles.starts[asking] : profiles.starts[asking + 1]]
     best, most, tie = NOBODY, 0, np.uint64(0)
     for q in neighbours:
-        if q in (NOBODY, asking) or degree[q] >= target[q]:
+        if q in (NOBODY, asking) or degree[q] >= target[q] + above:
             continue
         shared = common(mine, profiles.topics[profiles.starts[q] : profiles.starts[q + 1]])
         hashed = absorb(ties, q)

@@ -44,6 +44,7 @@ class Exchange(NamedTuple):
     views: Views  # at the start of the round
     contacts: Contacts
     everyone: bool  # all nodes are online and settled, so that nobody has to be asked
+    full: NDArray[np.bool_]  # by node: has no room for connections (`acceptance`); empty: there is no bound
 
 
 class Entries(NamedTuple):
@@ -187,6 +188,22 @@ def _add_samples(q: np.uint64, but: np.int32, this: Exchange, into: Columns, cou
         into[count] = node
         count += np.uint64(node != but)
     return count
+
+
+@inlined
+def with_room(node: int, nodes: Columns, first: int, count: int, full: NDArray[np.bool_]) -> int:
+    """Leave those of the entries first … count-1 out that have no room for another connection; returns how many entries
+    are left, those before `first` included, which are the node's own links.
+
+    A node that has no room itself leaves nobody out: it can only swap, and so can those that want it as well.
+    """
+    if len(full) == 0 or full[node]:
+        return count
+    left = first
+    for i in range(first, count):
+        nodes[left] = nodes[i]
+        left += not full[nodes[i]]
+    return left
 
 
 @inlined

@@ -9,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks.views import ACCEPTANCE, NOBODY
+from grapevine.blocks.views import NOBODY
 from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
-from grapevine.kernels.rng import absorb, stream
 
 
 @njit
@@ -28,32 +27,6 @@ def online_links(starts: Starts, links: Columns, alive: NDArray[np.bool_]) -> tu
                     count += 1
         kept[p + 1] = count
     return kept, out[:count]
-
-
-@njit
-def accepted(seed: int, starts: Starts, links: Columns, most: int) -> tuple[Starts, Columns]:
-    """The links of which both ends have room when they are asked, in the order of a hash, as rows by who chose them.
-
-    What two nodes ask of each other is one connection. No node has more than `most`.
-    """
-    sources = csr.row_numbers(starts)
-    order = np.empty(len(sources), np.uint64)
-    for i in range(len(sources)):
-        low, high = min(sources[i], links[i]), max(sources[i], links[i])
-        order[i] = absorb(stream(seed, ACCEPTANCE, low), high)
-    degree, kept, count = np.zeros(len(starts) - 1, np.int64), np.empty(len(sources), np.int64), 0
-    before = np.uint64(0)
-    for i in np.argsort(order):
-        p, q = sources[i], links[i]
-        if order[i] != before and degree[p] < most and degree[q] < most:
-            degree[p] += 1
-            degree[q] += 1
-            kept[count] = i
-            count += 1
-        before = order[i]
-    rows, columns = sources[kept[:count]], links[kept[:count]]
-    new_starts = csr.count_rows(rows, len(starts) - 1)
-    return new_starts, csr.fill_rows(rows, columns, new_starts)
 
 
 @njit

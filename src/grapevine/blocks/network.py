@@ -18,8 +18,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks import exchange, sampling, small_world
-from grapevine.blocks.neighbours import accepted, both_ways, online_links
+from grapevine.blocks import acceptance, exchange, sampling, small_world
+from grapevine.blocks.neighbours import both_ways, online_links
 from grapevine.blocks.profiles import make_profiles
 from grapevine.blocks.rows import NO_MEMORY, Rows, SlotMemory, empty_rows
 from grapevine.blocks.views import BOOTSTRAP, NOBODY, Views, group_contacts
@@ -61,11 +61,12 @@ class Network:
         self.set_interests(workload.node_topics, workload.topic_nodes)
         self._nodes = np.arange(self.size, dtype=np.int32)
         no_room = np.zeros(self.size, np.int64)  # for links, until a system asks for it
+        self._slot_memory = NO_MEMORY
         self.rows = empty_rows(no_room, sample_size, 2 * ring_backups, {})
         self._spare: Rows | None = None
         self._neighbours: Csr | None = None
         self.bytes_sent = 0  # between its parts; none here, where it is whole
-        self.degree_bound: int | None = None  # of connections, both ways; None: whoever is asked accepts
+        self.most_links: int | None = None  # connections of a node, both ways; None: whoever is linked to accepts
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     @property
@@ -89,7 +90,7 @@ class Network:
         A node keeps the links that it had, as far as they fit, and what was remembered is forgotten. Called by a system
         at its start, and when interests have changed; arrays of an earlier `views` are no longer used.
         """
-        self.rows = self.rows.in_other_room(row_sizes, memory)
+        self.rows, self._slot_memory = self.rows.in_other_room(row_sizes, memory), memory
         self._spare = None
         self.links_changed()
 
@@ -145,32 +146,59 @@ class Network:
         """One round of view exchange: everyone's new links by the system's rules, and heartbeats on them.
 
         The first `ring_slots` slots hold ring links; candidates silent for more than `max_age` rounds are left out.
+        With a bound on connections (`most_links`), links need the consent of the other end.
         """
         views, partner = self.views, np.empty(self.size, np.int32)
         self.in_chunks(lambda a, b: exchange.choose_partners(self.seed, self.now, a, b, views, ring_slots, partner))
         contacts = partner, *group_contacts(partner)
         everyone = bool(views.alive.all() and views.settled.all())
-        this = exchange.Exchange(self.seed, self.now, self.now - max_age, views, contacts, everyone)
+        this = exchange.Exchange(
+            self.seed, self.now, self.now - max_age, views, contacts, everyone, self.full(ring_slots)
+        )
         rows, spare, select = self.rows, self._room_to_write(), rules.select(self.profiles, self.rows.memory)
         out = exchange.NewRows(spare.links, spare.heard, spare.backups)
         self.in_chunks(lambda a, b: select((a, b), this, out))
+        self.accept(rows.links, spare, ring_slots)
         rows.links, spare.links = spare.links, rows.links
         rows.heard, spare.heard = spare.heard, rows.heard
         rows.backups, spare.backups = spare.backups, rows.backups
         self.links_changed()
 
+    def full(self, ring_slots: int) -> NDArray[np.bool_]:
+        """Who has no room for another connection, by node; empty without a bound."""
+        if self.most_links is None:
+            return np.empty(0, np.bool_)
+        room = self.most_links - 2 * ring_slots
+        return acceptance.connections(self.rows.starts, ring_slots, self.rows.links) >= room
+
+    def accept(self, before: Columns, new: Rows, ring_slots: int) -> None:
+        """Let those answer who are linked to in the new rows; `before` are the links until now. Nothing without a
+        bound."""
+        if self.most_links is None:
+            return
+        wanted = new.links.copy()
+        tables = acceptance.Tables(self.alive, self.settled, new.starts, ring_slots, before, new.links)
+        acceptance.grant_ring(self.ids, tables, new.backups)
+        acceptance.grant_others(self.seed, self.now, self.most_links - 2 * ring_slots, tables)
+        changed = new.links != wanted
+        new.heard[changed] = self.now  # what was put back is there, or it would have been let go
+        for name, (_, unknown) in self._slot_memory.items():
+            new.memory[name][changed] = unknown
+
     def neighbours(self) -> Csr:
         """Links as connections, usable both ways: each row holds whom a node links to or is linked from, ascending.
 
-        Only links between online nodes count. With a `degree_bound`, nodes refuse connections beyond it; requests come
-        in random order, the same in every round. The answer is kept until links change.
+        Only links between online nodes count. The answer is kept until links change.
         """
         if self._neighbours is None:
             links = online_links(self.rows.starts, self.rows.links, self.alive)
-            if self.degree_bound is not None:
-                links = accepted(self.seed, *links, self.degree_bound)
             self._neighbours = Csr(*both_ways(*links))
         return self._neighbours
+
+    def supposed_neighbours(self) -> Csr:
+        """As `neighbours`, but links to nodes that are gone count until they are dropped: nobody has noticed yet."""
+        everybody = np.ones(self.size, np.bool_)  # who is gone has no links of its own
+        return Csr(*both_ways(*online_links(self.rows.starts, self.rows.links, everybody)))
 
     def open_at_once(self, nodes: Columns) -> None:
         """Let these nodes start together, each knowing random others of them (a bootstrap node hands them out).

@@ -244,13 +244,14 @@ def mend(
     profiles: Profiles,
     links: tuple[Starts, Columns],
     degree: Columns,
-) -> tuple[Columns, Columns]:
+) -> tuple[Columns, Columns, int]:
     """OMen Algorithm 1: the edges that LowODA adds among the shadow set until it connects the wanted topics.
 
     Called by OMen's coordinator of a churn event. `shadow` (nodes) and `wanted` (topics) ascend; `links` are the tables
     of all nodes, with free slots below 0. Existing links count as far as `sight` goes: SHADOW, those inside the shadow
     set; NEIGHBOURS, also those to neighbours, if two members have one in common; OVERLAY, all. For the rule, links to
-    anybody count (`degree`). Returns the ends of the new edges.
+    anybody count (`degree`). Returns the ends of the new edges, and how many nodes, topic by topic, a search along
+    links had to reach to find out what is connected.
     """
     size = len(shadow)
     starts, room = np.zeros(size + 1, np.int64), 0
@@ -269,17 +270,18 @@ def mend(
     made = begin(starts, topics[:count], len(wanted))
     by_topic, members = transpose(starts, topics[:count], len(wanted))
     entry, seen = np.full(len(degree), _NONE, np.int32), np.full(len(degree), _NONE, np.int32)
+    reached = 0
     for at in range(len(wanted)):
         interested = members[by_topic[at] : by_topic[at + 1]]
         for i in interested:
             entry[shadow[i]] = starts[i] + np.searchsorted(topics[starts[i] : starts[i + 1]], at)
-        _join_connected((at, wanted[at]), sight, shadow[interested], profiles, links, (entry, seen), made)
+        reached += _join_connected((at, wanted[at]), sight, shadow[interested], profiles, links, (entry, seen), made)
         for i in interested:
             entry[shadow[i]] = _NONE
     for i in range(size):
         made.degree[i] = degree[shadow[i]]
     sources, targets = connect_topics(seed, LOW_ODA, rho, made)
-    return shadow[sources], shadow[targets]
+    return shadow[sources], shadow[targets], reached
 
 
 @njit
@@ -291,9 +293,9 @@ def _join_connected(
     links: tuple[Starts, Columns],
     marks: tuple[Columns, Columns],
     design: Design,
-) -> None:
+) -> int:
     """Join the members whom existing links connect in one topic: a search from one after the other, until all are
-    found.
+    found. Returns how many nodes were reached, other than those from which searches began.
 
     `wanted` is the topic's position among the wanted ones, and the topic. `marks` has an entry per node of the network:
     the design's entry of a member (_NONE: no member), and the position of the last topic that the node was reached in.
@@ -301,7 +303,7 @@ def _join_connected(
     at, topic = wanted
     entry, seen = marks
     rows, columns = links
-    queue, left = [np.int32(0) for _ in range(0)], len(members)
+    queue, left, reached = [np.int32(0) for _ in range(0)], len(members), 0
     for root in members:
         if left <= 0:
             break
@@ -329,4 +331,6 @@ def _join_connected(
                     if found == len(mine) or mine[found] != topic:
                         continue
                 seen[q] = at
+                reached += 1
                 queue.append(q)
+    return reached

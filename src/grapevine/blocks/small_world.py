@@ -35,6 +35,7 @@ Ids = NDArray[np.uint64]
 # By node: whether it answers, and whether it has been there long enough to be a ring link; both empty: all do and have.
 Settled = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 Table = tuple[Columns, int]  # slots of links, and where those of one node begin
+Some = tuple[int, int, int]  # entries first … last-1, of which those before the middle one are a node's own links
 
 
 class Nearest(NamedTuple):
@@ -120,14 +121,15 @@ def choose_ring(me: np.uint64, heard_of: Entries, count: int, settled: Settled, 
 
 
 @inlined
-def fill_ring(p: int, this: Exchange, ids: Ids, heard_of: Entries, near: Nearest, out: NewRows) -> tuple[int, int]:
-    """Gather what the row p hears of, and choose its ring links and backups; returns the range of entries that may
-    serve other purposes too. Those before it are backups of others, which serve the ring alone."""
-    others = gather_backups(p, this, heard_of.nodes, 0)
-    count = gather(p, this, heard_of.nodes, gather_links(p, this, heard_of.nodes, others))
+def fill_ring(p: int, this: Exchange, ids: Ids, heard_of: Entries, near: Nearest, out: NewRows) -> Some:
+    """Gather what the row p hears of, and choose its ring links and backups; returns the entries that may serve other
+    purposes too. Those before them are backups of others, which serve the ring alone."""
+    own = gather_backups(p, this, heard_of.nodes, 0)
+    others = gather_links(p, this, heard_of.nodes, own)
+    count = gather(p, this, heard_of.nodes, others)
     read_ids(heard_of, count, ids)
     link_ring(p, ids[this.views.nodes[p]], this, heard_of, count, near, out)
-    return others, count
+    return own, others, count
 
 
 @inlined
@@ -166,10 +168,16 @@ def _nearest_settled(me: np.uint64, heard_of: Entries, count: int, settled: Sett
 
 @inlined
 def choose_long(
-    draws: tuple[int, int], ids: Ids, heard_of: Entries, some: tuple[int, int], slots: tuple[int, int], table: Table
+    draws: tuple[int, int],
+    ids: Ids,
+    heard_of: Entries,
+    some: Some,
+    full: NDArray[np.bool_],
+    slots: tuple[int, int],
+    table: Table,
 ) -> None:
-    """For each slot first … last-1 of the table: of some entries (also first … last-1) the one nearest to the slot's
-    target that no earlier slot has taken; NOBODY where there are too few.
+    """For each slot first … last-1 of the table: of some entries the one nearest to the slot's target that has room
+    (`full` is that of `Exchange`) and that no earlier slot has taken; NOBODY where there are too few.
 
     The spacing of nodes is estimated from the two ring links (Symphony §3.2: from segments near by), so no node needs
     to know the size of the network. Without both ring links there are no long links. `draws` are the seed and the node.
@@ -187,10 +195,10 @@ def choose_long(
         steps = np.uint64(min(np.exp(shrink * unit(bits)), 1.0 - 1e-9) * HALF_RING)
         target = ids[p] + steps if bits & _ONE else ids[p] - steps
         best, least = np.int32(NOBODY), _FARTHEST
-        for i in range(np.uint64(some[0]), np.uint64(some[1])):
+        for i in range(np.uint64(some[0]), np.uint64(some[2])):
             away = ring_distance(points[i], target)
             if away < least:
-                taken = False
+                taken = len(full) > 0 and not full[p] and i >= np.uint64(some[1]) and full[nodes[i]]
                 for other in range(at, at + slot):
                     taken = taken or links[other] == nodes[i]
                 if not taken:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -12,19 +13,21 @@ from rich.markup import escape
 from grapevine import __version__
 from grapevine.cli.console import ConfOption, JsonOption, MasterOption, err, out, print_json, table
 from grapevine.cli.storage import traces_folder
-from grapevine.experiment.claims import CLAIMS, MET, NOT_HERE, Claim, Evidence, Judgement, judge_all
+from grapevine.experiment.claims import CLAIMS, Claim, Effort, Evidence, Grade, Judgement, judge_all
 from grapevine.experiment.description import published_experiments, read_experiment
+from grapevine.model import tables
 from grapevine.model.drafts import write_whole
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import one_sentence
 from grapevine.model.location import Location
 from grapevine.model.manifest import read_manifest
+from grapevine.model.store import read_table
 from grapevine.pipeline.measure import KIND, series_rows
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.sweep import sweep
 
-_COLOURS = {MET: "green", NOT_HERE: "yellow"}
+_COLOURS = {Grade.MET: "green", Grade.NOT_MET: "red"}  # yellow: something between
 
 
 def reproduce(
@@ -54,7 +57,7 @@ def reproduce(
     if write is not None:
         before = write.read_text() if write.is_file() else ""
         with one_sentence(write):
-            write_whole(write, as_markdown(judged, quick=quick, before=before))
+            write_whole(write, as_markdown(judged, evidence.efforts, quick=quick, before=before))
     if json:
         print_json(rows)
         return
@@ -64,12 +67,12 @@ def reproduce(
     for column in made.columns:
         column.justify = "left"
     for item in judged:
-        colour = _COLOURS.get(item.finding.verdict, "red")
-        measured = escape(item.finding.measured) + (
-            f"\n[dim]{escape(item.finding.remark)}[/]" if item.finding.remark else ""
-        )
-        made.add_row(item.claim.id, escape(item.claim.claimed), measured, f"[{colour}]{item.finding.verdict}[/]")
+        colour = _COLOURS.get(item.finding.grade, "yellow")
+        remark = _remark(item)
+        measured = escape(item.finding.measured) + (f"\n[dim]{escape(remark)}[/]" if remark else "")
+        made.add_row(item.claim.id, escape(item.claim.claimed), measured, f"[{colour}]{item.finding.grade}[/]")
     out.print(made)
+    out.print(_summary(judged))
     out.print(f"\nTables of the experiments: [bold]{escape(str(target))}[/]    A page: grapevine report {target}/NAME")
 
 
@@ -77,9 +80,9 @@ def choose_claims(what: str) -> list[Claim]:
     """The claims of a paper, or one, or all."""
     papers = sorted({claim.paper for claim in CLAIMS.values()})
     if what == "all":
-        return list(CLAIMS.values())
+        return sorted(CLAIMS.values(), key=lambda claim: (claim.paper, claim.number))
     if what in papers:
-        return [claim for claim in CLAIMS.values() if claim.paper == what]
+        return sorted((claim for claim in CLAIMS.values() if claim.paper == what), key=lambda claim: claim.number)
     if what.upper() in CLAIMS:
         return [CLAIMS[what.upper()]]
     raise UsageError(f"{what!r}: choose all, a paper ({', '.join(papers)}) or a claim ({', '.join(CLAIMS)})")
@@ -90,11 +93,12 @@ def gather_evidence(
 ) -> Evidence:
     """Run what the claims need, or take what is stored; an experiment that cannot be had says why."""
     published = published_experiments()
-    series, absent = {}, {}
-    for name in dict.fromkeys(name for claim in claims for name in claim.experiments):
+    series, absent, efforts = {}, {}, {}
+    names = list(dict.fromkeys(name for claim in claims for name in claim.experiments))
+    for number, name in enumerate(names, start=1):
         experiment = read_experiment(published[name], quick=quick)
         if not stage.quiet:
-            err.print(f"[bold]{escape(experiment.title)}[/]", highlight=False)
+            err.print(f"[bold]{number} of {len(names)}: {escape(experiment.title)}[/]", highlight=False)
         try:
             if not stored:
                 sweep(stage, experiment, folder / name, traces=traces_folder(stage), resume=True)
@@ -105,8 +109,14 @@ def gather_evidence(
         if counts["failed"]:
             absent[name] = f"{counts['failed']} of {counts['runs']} runs of {name} failed; its table `runs` says why"
         else:
-            series[name] = series_rows(folder / name)
-    return Evidence(series, absent)
+            series[name], efforts[name] = series_rows(folder / name), _effort(folder / name)
+    return Evidence(series, absent, efforts, quick)
+
+
+def _effort(folder: Location) -> Effort:
+    """What the runs of a measured experiment took, from its table of runs."""
+    runs = read_table(read_manifest(folder, KIND).tables_in(folder), tables.RUNS)
+    return Effort(len(runs), len(set(runs["seed"].to_pylist())), sum(filter(None, runs["cpu_s"].to_pylist())))
 
 
 def _as_dict(item: Judgement) -> dict[str, str]:
@@ -118,19 +128,36 @@ def _as_dict(item: Judgement) -> dict[str, str]:
         "claimed": claim.claimed,
         "band": claim.band,
         "measured": finding.measured,
-        "verdict": finding.verdict,
-        "remark": finding.remark,
+        "grade": finding.grade,
+        "remark": _remark(item),
         "experiments": ", ".join(claim.experiments),
     }
 
 
-def as_markdown(judged: list[Judgement], *, quick: bool, before: str = "") -> str:
+def _remark(item: Judgement) -> str:
+    """The remark, and which run shows it; a cause that no run shows is called a guess."""
+    finding = item.finding
+    if finding.grade in (Grade.MET, Grade.NOT_HERE) or not finding.remark:
+        return finding.remark
+    shown = f"shown by {finding.cause}: `grapevine reproduce {item.claim.id}`" if finding.cause else "a guess"
+    return f"{finding.remark} ({shown})"
+
+
+def _summary(judged: list[Judgement]) -> str:
+    """How many claims have each grade, e.g. "of 13 claims: 7 met, 2 direction, 4 not met"."""
+    counts = Counter(item.finding.grade for item in judged)
+    return f"of {len(judged)} claims: " + ", ".join(f"{counts[grade]} {grade}" for grade in Grade if counts[grade])
+
+
+def as_markdown(
+    judged: list[Judgement], efforts: dict[str, Effort] | None = None, *, quick: bool, before: str = ""
+) -> str:
     """docs/results.md: a section per paper. In `before`, sections that were not asked for in full stay as they are."""
     sections = {section.split("\n", 1)[0]: section for section in before.split("\n## ")[1:]}
     for paper in dict.fromkeys(item.claim.paper for item in judged):
         of_paper = [item for item in judged if item.claim.paper == paper]
         if paper not in sections or len(of_paper) == sum(claim.paper == paper for claim in CLAIMS.values()):
-            sections[paper] = _section(paper, of_paper)
+            sections[paper] = _section(paper, of_paper, efforts or {})
     lines = [
         "# Claimed and measured",
         "",
@@ -142,18 +169,23 @@ def as_markdown(judged: list[Judgement], *, quick: bool, before: str = "") -> st
     return "\n".join([*lines, ""]) + "".join(f"\n## {sections[paper]}" for paper in order if paper in sections)
 
 
-def _section(paper: str, judged: list[Judgement]) -> str:
-    met = sum(item.finding.verdict == MET for item in judged)
+def _section(paper: str, judged: list[Judgement], efforts: dict[str, Effort]) -> str:
     lines = [
         paper,
         "",
-        f"{met} of {len(judged)} claims are met.",
+        f"{_summary(judged).capitalize()}.",
         "",
-        "| id | where | claimed | band | measured | verdict | remark | experiment |",
+        "| id | where | claimed | band | measured | grade | remark | experiment |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for item in judged:
         row = _as_dict(item)
-        cells = [row[key] for key in ("id", "where", "claimed", "band", "measured", "verdict", "remark", "experiments")]
+        cells = [row[key] for key in ("id", "where", "claimed", "band", "measured", "grade", "remark", "experiments")]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    done = [name for item in judged for name in item.claim.experiments if name in efforts]
+    if done:
+        lines += ["", "| experiment | runs | seeds | CPU minutes |", "|---|---|---|---|"]
+        for name in dict.fromkeys(done):
+            effort = efforts[name]
+            lines.append(f"| {name} | {effort.runs} | {effort.seeds} | {effort.cpu_s / 60:.1f} |")
     return "\n".join(lines) + "\n"

@@ -38,7 +38,7 @@ from grapevine.model.folder import new_folder
 from grapevine.model.location import Location, local_draft
 from grapevine.model.settings import parse_texts
 from grapevine.model.workload import Workload, load_churn
-from grapevine.pipeline.parted import SESSION, check_system, rounds_done, simulate_in_blocks
+from grapevine.pipeline.parted import SESSION, check_system, forget_rounds, rounds_done, simulate_in_blocks
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.sim.churn import ChurnConfig, make_schedule
@@ -190,6 +190,8 @@ def _run_simulate(
             peers: dict[str, Any] = {"clock": timed, "latency": loaded.latency, "transcript": lines}
             done = simulate(system, loaded, driver=driver, threads=threads, **peers, **how)
         done.write(partial)
+    if spark.engine == "spark":
+        forget_rounds(target)
     if json:
         print_json({"folder": str(target), "system": system, "driver": driver, "summary": done.summary})
         return

@@ -33,7 +33,7 @@ from grapevine.pipeline.ingest import IngestConfig
 from grapevine.pipeline.ingest import ingest as ingest_stage
 from grapevine.pipeline.profile import ProfileConfig
 from grapevine.pipeline.profile import profile as profile_stage
-from grapevine.pipeline.sample import BfsSample, SubscriberSample, TopicSample
+from grapevine.pipeline.sample import SAMPLES
 from grapevine.pipeline.sample import sample as sample_stage
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
@@ -217,5 +217,5 @@ add_config_command(
 )
 for _name, _model in MODELS.items():
     add_config_command(generate_app, _name, _model, _run_generate(_name), first=[_OUT], last=[*_COMMON, _PARTITIONS])
-for _kind in (BfsSample, SubscriberSample, TopicSample):
+for _kind in SAMPLES:
     add_config_command(sample_app, _kind.name, _kind, _run_sample, first=[_SOURCE, _OUT], last=_COMMON)

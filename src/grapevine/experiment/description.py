@@ -51,8 +51,9 @@ from grapevine.synthetic.base import ChurnModel
 from grapevine.systems.registry import all_systems
 
 PLOT_KINDS = "series", "distribution", "progress"
+USER_SAMPLES = "bfs", "followees", "k-core"  # how `users` of a trace are chosen (pipeline/sample)
 SAMPLE_KEYS = "seed_topics", "publishers"  # of the sample by subscribers (Rappel §6.1.2)
-_TRACE_KEYS = "name", "trace", "path", "users", "churn", *SAMPLE_KEYS
+_TRACE_KEYS = "name", "trace", "path", "users", "sample", "churn", *SAMPLE_KEYS
 _TOP = "title", "paper", "figure", "claims", "notes", "seeds", "run", "clock", "workloads", "systems", "plots", "quick"
 _PLOT_KEYS = "title", "kind", "x", "y", "quantity", "x_label", "y_label", "percent", "log_x", "log_y", "claimed"
 _SYSTEM_KEYS = "system", "driver", "workloads"
@@ -61,8 +62,8 @@ _QUICK_KEYS = "nodes", "users", "rounds", "seeds", "hours", "seed_topics"
 
 @dataclass(frozen=True, slots=True)
 class WorkloadEntry:
-    """A workload of an experiment: a model with parameters (lists are a grid), or a real trace, cut to `users` or, when
-    it has parameters, to the subscribers of random topics."""
+    """A workload of an experiment: a model with parameters (lists are a grid), or a real trace, cut to `users` by one
+    of `USER_SAMPLES` or, when it has parameters, to the subscribers of random topics."""
 
     name: str
     model: str | None = None
@@ -70,6 +71,7 @@ class WorkloadEntry:
     trace: str | None = None  # format
     path: str | None = None  # below the folder of traces
     users: int | None = None
+    sample: str = USER_SAMPLES[0]
     churn: dict[str, Any] | None = None
 
 
@@ -195,10 +197,15 @@ class _Checker(Mistakes):
             chosen = {key: entry[key] for key in SAMPLE_KEYS if key in entry}
             if users is not None and chosen:
                 self.note(where, "give users, or seed_topics and publishers: one sample")
+            by = entry.get("sample", USER_SAMPLES[0])
+            if by not in USER_SAMPLES:
+                self.note((*where, "sample"), f"{by!r}: choose one of {', '.join(USER_SAMPLES)}")
+            elif "sample" in entry and users is None:
+                self.note((*where, "sample"), "needs users, how many of them the sample has")
             self.counts(where, entry)
             chosen |= {key: replaced[key] for key in SAMPLE_KEYS if key in chosen and key in replaced}
             return WorkloadEntry(
-                name, parameters=chosen, trace=entry["trace"], path=entry.get("path"), users=cut, churn=churn
+                name, parameters=chosen, trace=entry["trace"], path=entry.get("path"), users=cut, sample=by, churn=churn
             )
         model = entry.get("model")
         if model not in MODELS or issubclass(MODELS[model], ChurnModel):

@@ -31,6 +31,7 @@ class WorkloadPlan:
     trace: str | None
     path: str | None
     users: int | None
+    sample: str  # how the users of a trace are chosen
     code: str  # digest of what makes workloads
     content: str | None = None  # digest of the trace; None: generated, or the trace is not here
 
@@ -159,15 +160,15 @@ def _workloads(entry: WorkloadEntry, seed: int, deciding: _Deciding) -> list[tup
     if entry.model is None:
         # A trace is what it is; its sample is drawn once, so that seeds differ by the run alone.
         content = deciding.content(entry.path)
-        plan = WorkloadPlan(entry.name, 1, None, entry.parameters, entry.trace, entry.path, entry.users, code, content)
-        return [(plan, {})]
+        cut = entry.trace, entry.path, entry.users, entry.sample
+        return [(WorkloadPlan(entry.name, 1, None, entry.parameters, *cut, code, content), {})]
     made = []
     for parameters, grid in _points(entry.parameters):
         try:
             full = MODELS[entry.model](**parameters).as_dict()
         except UsageError as error:
             raise UsageError(f"workload {entry.name}: {error}") from None
-        made.append((WorkloadPlan(entry.name, seed, entry.model, full, None, None, None, code), grid))
+        made.append((WorkloadPlan(entry.name, seed, entry.model, full, None, None, None, entry.sample, code), grid))
     return made
 
 

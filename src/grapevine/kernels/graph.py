@@ -42,3 +42,54 @@ def breadth_first(
                     reached[target] = True
         level = np.flatnonzero(reached).astype(np.int32)
     return kept
+
+
+@njit
+def with_followees(
+    starts: Starts, targets: Columns, rank: NDArray[np.uint64], roots: Columns, wanted: int
+) -> NDArray[np.bool_]:
+    """Flags of `wanted` vertices: root after root, each with all that it leads to, as in `breadth_first`.
+
+    Of the last root's targets, those of the lowest rank are taken. Fewer than wanted when the roots are used up.
+    """
+    kept = np.zeros(len(rank), np.bool_)
+    count = 0
+    for root in roots:
+        if count == wanted:
+            break
+        if not kept[root]:
+            kept[root] = True
+            count += 1
+        row = targets[starts[root] : starts[root + 1]]
+        new = np.array([target for target in row if target >= 0 and not kept[target]], np.int32)
+        new = new[np.argsort(rank[new])[: wanted - count]]
+        kept[new] = True
+        count += len(new)
+    return kept
+
+
+@njit
+def core_numbers(starts: Starts, neighbours: Columns) -> NDArray[np.int64]:
+    """For each vertex the largest k of which it is in the k-core: the most vertices that have k neighbours each among
+    themselves.
+
+    The graph has no direction, no loops and no double edges: who is in one's row has one in its own. Vertices are
+    removed in the order of their remaining degrees, which are kept sorted in buckets (Batagelj & Zaveršnik 2003).
+    """
+    count = len(starts) - 1
+    degree = starts[1:] - starts[:-1]
+    order = np.argsort(degree, kind="mergesort")
+    place = np.empty(count, np.int64)
+    place[order] = np.arange(count)
+    bucket = np.searchsorted(degree[order], np.arange(count + 1))  # where each degree begins in `order`
+    for i in range(count):
+        vertex = order[i]
+        for other in neighbours[starts[vertex] : starts[vertex + 1]]:
+            if degree[other] > degree[vertex]:
+                first = bucket[degree[other]]  # swap with the first of its bucket, which then begins one later
+                swapped, was = order[first], place[other]
+                order[was], place[swapped] = swapped, was
+                order[first], place[other] = other, first
+                bucket[degree[other]] += 1
+                degree[other] -= 1
+    return degree

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from grapevine.kernels.jit import njit
 
+Word = int | np.uint64
+
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _A = np.uint64(0xBF58476D1CE4E5B9)
 _B = np.uint64(0x94D049BB133111EB)
@@ -33,19 +35,19 @@ def mix(z: np.uint64) -> np.uint64:
 
 
 @njit
-def absorb(state: np.uint64, word: int) -> np.uint64:
+def absorb(state: np.uint64, word: Word) -> np.uint64:
     """The hash state after one more word, which is itself 64 random bits."""
     return mix((state ^ np.uint64(word)) + GAMMA)
 
 
 @njit
-def draw(seed: int, round: int, node: int, salt: int) -> np.uint64:
+def draw(seed: Word, round: Word, node: Word, salt: Word) -> np.uint64:
     """64 random bits for one (seed, round, node, salt)."""
     return absorb(absorb(absorb(absorb(np.uint64(0), seed), round), node), salt)
 
 
 @njit
-def stream(seed: int, round: int, node: int) -> np.uint64:
+def stream(seed: Word, round: Word, node: Word) -> np.uint64:
     """The common prefix of many draws: `draw(seed, round, node, salt) == absorb(stream(seed, round, node), salt)`."""
     return absorb(absorb(absorb(np.uint64(0), seed), round), node)
 

@@ -17,7 +17,7 @@ from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import absorb, below, draw, stream, unit
 
 # The `round` word of the hash: one number per purpose keeps the draws of one node independent of each other.
-MODES, TOPICS, SIZES, POSITIONS, INITIAL, GROWTH = range(1, 7)
+MODES, TOPICS, SIZES, POSITIONS, INITIAL, GROWTH, FOLLOWERS = range(1, 8)
 
 
 class Sizes(NamedTuple):
@@ -42,6 +42,8 @@ class Hierarchy(NamedTuple):
     topic_order: Columns  # all topics, the most popular first
     topic_cumulative: NDArray[np.float64]  # running sum of the popularity of topics in this order
     level_cumulative: NDArray[np.float64]  # running sum of how likely a new topic is 1, 2, … levels away
+    nodes_in_turn: int  # the first so many subscriptions are of the nodes in their order
+    topics_in_turn: int  # the first so many subscriptions are to the topics in their order
 
 
 @njit
@@ -98,6 +100,33 @@ def subscribe_by_mode(seed: int, first: int, last: int, sizes: Sizes, modes: Mod
 
 
 @njit
+def subscribe_to_users(
+    seed: int, first: int, last: int, nodes: int, sizes: Sizes, appeal: NDArray[np.float64]
+) -> tuple[Starts, Columns]:
+    """Every node's topic is itself. Each draws how many others it follows, and how many should follow it, from the same
+    sizes, independently; then it chooses others by their appeal, which is given for every number of followers wanted.
+
+    Sizes are below `nodes`, and everybody has some appeal.
+    """
+    weights = np.empty(nodes)
+    for node in range(nodes):
+        weights[node] = appeal[pick(stream(seed, FOLLOWERS, node), 0, sizes.cumulative)]
+    cumulative = np.cumsum(weights)
+    starts = np.zeros(last - first + 1, np.int64)
+    for node in range(first, last):
+        more = pick(stream(seed, SIZES, node), 0, sizes.cumulative)
+        starts[node - first + 1] = starts[node - first] + sizes.smallest + more
+    out = np.empty(starts[-1], np.int32)
+    marks = np.full(nodes, -1)
+    for node in range(first, last):
+        marks[node] = node  # nobody follows itself
+        row = out[starts[node - first] : starts[node - first + 1]]
+        choose_weighted(stream(seed, TOPICS, node), len(row), weights, cumulative, marks, node, row)
+        row.sort()
+    return starts, out
+
+
+@njit
 def positions(seed: int, nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Uniform positions (x, y) of the nodes 0 … nodes-1 in the unit square."""
     x, y = np.empty(nodes), np.empty(nodes)
@@ -146,11 +175,11 @@ def subscribe_by_hierarchy(seed: int, initial: int, total: int, hierarchy: Hiera
     """Distinct pairs (node, topic) of all nodes, in the order in which they arise: one sequential process.
 
     Fewer than `total` when nothing new is to be had in a thousand attempts a pair. The first `initial` are at random:
-    one for each topic (where there are enough), then topics by popularity; one for each node, then nodes uniformly. All
+    some nodes and topics in turn, as the hierarchy says, then nodes uniformly and topics by popularity. All
     others copy: a random pair (which is a topic by its popularity and one of its subscribers) leads its node to a topic
     some levels up and down the binary tree.
     """
-    node_order, topic_order, topic_cumulative, level_cumulative = hierarchy
+    node_order, topic_order, topic_cumulative, level_cumulative, nodes_in_turn, topics_in_turn = hierarchy
     nodes, topics = len(node_order), len(topic_order)
     out_node, out_topic = np.empty(total, np.int32), np.empty(total, np.int32)
     slots = 1
@@ -161,9 +190,8 @@ def subscribe_by_hierarchy(seed: int, initial: int, total: int, hierarchy: Hiera
     while found < total and step < 1000 * total:
         if found < initial:
             state = absorb(stream(seed, INITIAL, 0), step)
-            everywhere = initial >= topics and step < topics
-            topic = topic_order[step if everywhere else pick(state, 0, topic_cumulative)]
-            node = node_order[step] if step < nodes else np.int32(below(absorb(state, 1), nodes))
+            topic = topic_order[step if step < topics_in_turn else pick(state, 0, topic_cumulative)]
+            node = node_order[step] if step < nodes_in_turn else np.int32(below(absorb(state, 1), nodes))
         else:
             state = absorb(stream(seed, GROWTH, 0), step)
             pair = below(absorb(state, 0), found)

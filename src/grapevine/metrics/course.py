@@ -7,10 +7,12 @@ from grapevine.metrics.findings import RING
 from grapevine.metrics.measured import Measure, MeasuredTable, declare
 from grapevine.metrics.structure import CONNECTED_TOPICS, DEGREE, DEGREE_MAX, DIAMETER
 from grapevine.metrics.timed import DELAY_MS_AT, STRETCH_AT
-from grapevine.metrics.traffic import HIT_RATIO, OUTCOME
+from grapevine.metrics.traffic import HIT_RATIO, HOPS, OUTCOME, OVERHEAD
 from grapevine.model.tables import ROUNDS
 
 _CROWD_ROUNDS = 20  # twice the time after which a newcomer counts (Vitis §IV-E)
+_BEFORE = f"since_crowd BETWEEN {-_CROWD_ROUNDS} AND -1"
+_AFTER = f"since_crowd BETWEEN {_CROWD_ROUNDS} AND {5 * _CROWD_ROUNDS}"
 
 ONLINE = add(Metric("online", "nodes online", "Nodes that are there."))
 HIT_RATIO_MIN = Metric(
@@ -22,6 +24,23 @@ HIT_RATIO_MIN_CROWD = Metric(
     f"The hit ratio of the worst of the {_CROWD_ROUNDS} rounds after most nodes came at once.",
     share=True,
     better="high",
+)
+OVERHEAD_BEFORE_CROWD, OVERHEAD_IN_CROWD, OVERHEAD_AFTER_CROWD = (
+    Metric(
+        f"overhead_{when}_crowd", f"overhead, {when} the crowd", f"The overhead, in the mean over {what}.", share=True
+    )
+    for when, what in (
+        ("before", f"the {_CROWD_ROUNDS} rounds before most nodes came at once"),
+        ("in", f"the {_CROWD_ROUNDS} rounds after most nodes came at once"),
+        ("after", f"the rounds {_CROWD_ROUNDS} … {5 * _CROWD_ROUNDS} after most nodes came at once"),
+    )
+)
+HOPS_BEFORE_CROWD, HOPS_AFTER_CROWD = (
+    Metric(f"hops_{when}_crowd", f"hops, {when} the crowd", f"Hops, in the mean over {what}.", "hops")
+    for when, what in (
+        ("before", f"the {_CROWD_ROUNDS} rounds before most nodes came at once"),
+        ("after", f"the rounds {_CROWD_ROUNDS} … {5 * _CROWD_ROUNDS} after most nodes came at once"),
+    )
 )
 CONNECTED_TOPICS_MIN = Metric(
     "connected_topics_min",
@@ -42,7 +61,7 @@ DEGREE_MAX_ON_THE_WAY = Metric(
 DIAMETER_ON_THE_WAY = Metric(
     "diameter_on_the_way",
     "diameter, mean over the run",
-    "The mean diameter of sampled topics, in the mean over measured rounds.",
+    "The mean diameter of the sampled topics in one cluster, in the mean over measured rounds.",
     "hops",
     better="low",
 )
@@ -66,6 +85,11 @@ COURSE = declare(
         (
             Measure(HIT_RATIO_MIN, f"min({HIT_RATIO.name})"),
             Measure(HIT_RATIO_MIN_CROWD, f"min({HIT_RATIO.name}) FILTER (WHERE in_crowd)"),
+            Measure(OVERHEAD_BEFORE_CROWD, f"avg({OVERHEAD.name}) FILTER (WHERE {_BEFORE})"),
+            Measure(OVERHEAD_IN_CROWD, f"avg({OVERHEAD.name}) FILTER (WHERE in_crowd)"),
+            Measure(OVERHEAD_AFTER_CROWD, f"avg({OVERHEAD.name}) FILTER (WHERE {_AFTER})"),
+            Measure(HOPS_BEFORE_CROWD, f"avg({HOPS.name}) FILTER (WHERE {_BEFORE})"),
+            Measure(HOPS_AFTER_CROWD, f"avg({HOPS.name}) FILTER (WHERE {_AFTER})"),
             Measure(CONNECTED_TOPICS_MIN, f"min({CONNECTED_TOPICS.name})"),
             Measure(DEGREE_ON_THE_WAY, f"avg({DEGREE.name})"),
             Measure(DEGREE_MAX_ON_THE_WAY, f"avg({DEGREE_MAX.name})"),
@@ -75,7 +99,8 @@ COURSE = declare(
             ("growth", "online - lag(online) OVER (PARTITION BY run_id ORDER BY round)"),
             # The largest growth, and of equal ones the first.
             ("most", "max(struct(growth, -round AS minus_round)) OVER (PARTITION BY run_id)"),
-            ("in_crowd", f"most.growth > 0 AND round + most.minus_round BETWEEN 0 AND {_CROWD_ROUNDS}"),
+            ("since_crowd", "IF(most.growth > 0, round + most.minus_round, NULL)"),
+            ("in_crowd", f"since_crowd BETWEEN 0 AND {_CROWD_ROUNDS}"),
         ),
     )
 )

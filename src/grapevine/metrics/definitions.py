@@ -84,6 +84,23 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
+class Costs:
+    """What a mean event costs: columns times the cost of one, each row weighted by its column `rate`; None where no row
+    has a rate."""
+
+    of_one: Mapping[str, int]
+
+    def sql(self) -> str:
+        terms = " + ".join(f"{cost}D * {name}" for name, cost in self.of_one.items())
+        return f"CASE WHEN sum(rate) != 0 THEN sum(rate * ({terms})) / sum(rate) END"
+
+    def of(self, columns: Columns) -> float | None:
+        rate = np.asarray(columns["rate"], np.float64)
+        each = sum(cost * np.asarray(columns[name], np.float64) for name, cost in self.of_one.items())
+        return float(np.dot(rate, each)) / float(rate.sum()) if rate.sum() else None
+
+
+@dataclass(frozen=True, slots=True)
 class Mean:
     """The mean of a column's known cells, over the rows of which a condition is true."""
 

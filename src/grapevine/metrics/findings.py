@@ -21,7 +21,11 @@ def is_finding(name: str) -> bool:
 
 LOOKUP_HOPS = finding(
     Metric(
-        "lookup_hops", "hops of a lookup", "Steps of a lookup by the ring's links, in the mean.", "hops", better="low"
+        "lookup_hops",
+        "hops of a lookup",
+        "Steps of a lookup by the ring's links, or of a route where a system has routes of its own, in the mean.",
+        "hops",
+        better="low",
     )
 )
 UTILITY = finding(
@@ -42,6 +46,25 @@ TOP_INTERSECTION = finding(
         "top-d intersection",
         "How much of their topics nodes have in common with the most similar others (tdi of SpiderCast §3.4).",
         "percent",
+    )
+)
+OVERLAY_DIAMETER = finding(
+    Metric(
+        "overlay_diameter",
+        "diameter by way of any node, mean",
+        "The longest shortest path between a topic's subscribers in the whole overlay, by way of any node, in the mean "
+        "over the topics whose diameter was asked for and whose subscribers reach each other.",
+        "hops",
+        better="low",
+    )
+)
+OVERLAY_DIAMETER_MAX = finding(
+    Metric(
+        "overlay_diameter_max",
+        "diameter by way of any node, max",
+        "The largest of these diameters.",
+        "hops",
+        better="low",
     )
 )
 POPULARITY_EXPONENT = finding(

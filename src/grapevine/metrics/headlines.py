@@ -13,6 +13,7 @@ from grapevine.metrics.structure import (
     GATEWAYS_PER_TOPIC,
     NODES,
     NODES_OVER_20_PERCENT,
+    OVERHEAD_OF_NODES,
     TOPICS,
 )
 from grapevine.metrics.timed import (
@@ -25,10 +26,13 @@ from grapevine.metrics.timed import (
     quantile,
 )
 from grapevine.metrics.traffic import (
+    BYTES_PER_EVENT,
     DUPLICATES_PER_EVENT,
     HOPS_P99,
     NOTIFICATIONS_PER_EVENT,
     OUTCOME,
+    OVERHEAD_OF_PAYLOADS,
+    PAYLOADS_PER_EVENT,
     RELAYS_PER_EVENT,
     TRAFFIC,
 )
@@ -36,9 +40,10 @@ from grapevine.model import tables
 
 BRIEF = *OUTCOME, DEGREE  # where a run has one line
 HEADLINE = (  # where it has a table, in this order
-    *(*OUTCOME, HOPS_P99),
+    *(*OUTCOME, HOPS_P99, OVERHEAD_OF_NODES, OVERHEAD_OF_PAYLOADS),
     *(DELAY_MS, DELAY_MS_AT.of(quantile="p95"), STRETCH),
-    *(NOTIFICATIONS_PER_EVENT, DUPLICATES_PER_EVENT, RELAYS_PER_EVENT, NODES_OVER_20_PERCENT),
+    *(NOTIFICATIONS_PER_EVENT, DUPLICATES_PER_EVENT, RELAYS_PER_EVENT, PAYLOADS_PER_EVENT, BYTES_PER_EVENT),
+    NODES_OVER_20_PERCENT,
     *(DEGREE, DEGREE_MAX, CLUSTERS_PER_TOPIC, CONNECTED_TOPICS, GATEWAYS_PER_TOPIC, RING, LOOKUP_HOPS),
     *(MESSAGES_PER_S, WALL_S, CPU_S),
 )

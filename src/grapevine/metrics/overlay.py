@@ -1,11 +1,11 @@
-"""What an overlay looks like: ring, degrees, and per topic the clusters and diameter of its subscribers' graph."""
+"""What an overlay looks like: ring, degrees, and per topic the clusters and diameters of its subscribers' graph."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.kernels.csr import Columns, Starts
+from grapevine.kernels.csr import Columns, Starts, count_rows, fill_rows
 from grapevine.kernels.jit import njit
 from grapevine.kernels.topic_graph import Scratch, leave, new_scratch, open_topic
 
@@ -70,7 +70,10 @@ def topic_diameters(
     alive: NDArray[np.bool_],
     out: NDArray[np.int64],
 ) -> None:
-    """The longest shortest path between subscribers of each topic, within its clusters."""
+    """The longest shortest path between subscribers of each topic, within its clusters.
+
+    A topic in several clusters has no finite diameter: whoever compares diameters leaves it out.
+    """
     starts, nodes = subscribers
     graph = new_scratch(len(alive))
     cluster, queue = np.empty(len(alive), np.int32), np.empty(len(alive), np.int32)
@@ -84,6 +87,62 @@ def topic_diameters(
                 reached, _ = _spread(i, graph, found, cluster)
                 out[at] = _diameter(cluster[:reached], out[at], graph, room, queue)
         leave(members, graph)
+
+
+@njit
+def overlay_diameters(
+    topics: Columns,
+    subscribers: tuple[Starts, Columns],
+    links: tuple[Starts, Columns],
+    alive: NDArray[np.bool_],
+    out: NDArray[np.int64],
+) -> None:
+    """The longest shortest path between online subscribers of each topic by way of any online node, subscriber or not.
+
+    -1 where some of them do not reach each other. One search from every subscriber, for all of its topics at once: in
+    such overlays nearly everybody is as far from the farthest as anybody, so bounds would spare no searches.
+    """
+    starts, nodes = subscribers
+    count = 0
+    for topic in topics:
+        count += starts[topic + 1] - starts[topic]
+    whose, asked = np.empty(count, np.int32), np.empty(count, np.int32)
+    count = 0
+    for at in range(len(topics)):
+        for p in nodes[starts[topics[at]] : starts[topics[at] + 1]]:
+            whose[count], asked[count] = p, at
+            count += 1
+    own_starts = count_rows(whose, len(alive))
+    own = fill_rows(whose, asked, own_starts)
+    hops, queue = np.full(len(alive), -1, np.int32), np.empty(len(alive), np.int32)
+    out[:] = 0
+    for p in range(len(alive)):
+        if not alive[p] or own_starts[p] == own_starts[p + 1]:
+            continue
+        reached = _search(p, links, alive, hops, queue)
+        for at in own[own_starts[p] : own_starts[p + 1]]:
+            for q in nodes[starts[topics[at]] : starts[topics[at] + 1]]:
+                if alive[q] and out[at] >= 0:
+                    out[at] = max(out[at], hops[q]) if hops[q] >= 0 else -1
+        for q in queue[:reached]:
+            hops[q] = -1
+
+
+@njit
+def _search(root: int, links: tuple[Starts, Columns], alive: NDArray[np.bool_], hops: Columns, queue: Columns) -> int:
+    """Breadth-first search over all online nodes that marks `hops`; returns how many are in `queue` then."""
+    starts, columns = links
+    queue[0], hops[root] = root, 0
+    head, tail = 0, 1
+    while head < tail:
+        p = queue[head]
+        head += 1
+        for q in columns[starts[p] : starts[p + 1]]:
+            if alive[q] and hops[q] < 0:
+                hops[q] = hops[p] + 1
+                queue[tail] = q
+                tail += 1
+    return tail
 
 
 @njit

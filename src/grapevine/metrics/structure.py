@@ -32,6 +32,13 @@ NODES_OVER_20_PERCENT = Metric(
     share=True,
     better="low",
 )
+OVERHEAD_OF_NODES = Metric(
+    "overhead_of_nodes",
+    "overhead, mean over nodes",
+    "The share of a node's notifications that it did not want, in the mean over nodes that received any.",
+    share=True,
+    better="low",
+)
 CLUSTERS_PER_TOPIC = Metric(
     "clusters_per_topic",
     "clusters per topic",
@@ -58,7 +65,8 @@ GATEWAYS_PER_TOPIC = Metric(
 DIAMETER = Metric(
     "diameter",
     "diameter, mean",
-    "The longest shortest path inside a topic's clusters, in the mean over the topics whose diameter was asked for.",
+    "The longest shortest path between a topic's subscribers inside the topic, in the mean over the topics in one "
+    "cluster whose diameter was asked for: one in pieces has no finite diameter.",
     "hops",
     better="low",
 )
@@ -75,6 +83,7 @@ NODES = declare(
                 " - pow(avg(degree) FILTER (WHERE online), 2))",
             ),
             Measure.defined(DEGREE_MAX, Largest("degree", _ONLINE)),
+            Measure.defined(OVERHEAD_OF_NODES, Mean("overhead")),
             Measure.defined(NODES_OVER_20_PERCENT, Share(Where("overhead", ">", _MUCH_OVERHEAD))),
             *(
                 Measure(DEGREE_OVER.of(number=most), Share(Where("degree", ">", most), _ONLINE).sql())
@@ -94,8 +103,8 @@ TOPICS = declare(
             Measure(CLUSTERS, "sum(clusters)"),
             Measure(PARTITIONED_TOPICS, "sum(CAST(clusters > 1 AS BIGINT))"),
             Measure.defined(GATEWAYS_PER_TOPIC, Mean("gateways")),
-            Measure(DIAMETER_MAX, "max(diameter)"),
-            Measure(DIAMETER, "avg(diameter)"),
+            Measure(DIAMETER_MAX, "max(diameter) FILTER (WHERE clusters = 1)"),
+            Measure(DIAMETER, "avg(diameter) FILTER (WHERE clusters = 1)"),
         ),
         where=Where("subscribers", ">", 0),
     )

@@ -95,6 +95,21 @@ LOAD_CORRELATION = Metric(
 )
 SUBSCRIPTIONS_MAX = Metric("subscriptions_max", "subscriptions, max", "The most topics that a node subscribes to.")
 
+MESSAGES_PER_SUBSCRIPTION = Metric(
+    "messages_per_subscription",
+    "messages a second for each topic more",
+    "By how much the messages that a subscriber sends and receives in a second grow with each topic that it subscribes "
+    "to: the slope of the least-squares line over subscribers (Rappel Fig. 11d).",
+    better="low",
+)
+STRETCH_AT_DISTANCE = Metric(
+    "stretch_at_distance_{number}",
+    "stretch in quarter {number} by distance",
+    "The median stretch, in network coordinates, at subscribers in quarter {number} by their distance to the "
+    "publisher, 1: the nearest (Rappel Fig. 8a).",
+    better="low",
+)
+
 DELIVERY = declare(
     MeasuredTable(
         DELIVERIES,
@@ -113,6 +128,21 @@ DELIVERY = declare(
     )
 )
 
+BY_DISTANCE = declare(
+    MeasuredTable(
+        DELIVERIES,
+        (
+            Measure(
+                STRETCH_AT_DISTANCE,
+                "round(percentile(path_ms / CASE WHEN coordinate_ms > 0 THEN coordinate_ms END, 0.5), 3)",
+                by="quarter",
+            ),
+        ),
+        where=Where("coordinate_ms", ">", 0),
+        derived=(("quarter", "ntile(4) OVER (PARTITION BY run_id, event ORDER BY coordinate_ms, node)"),),
+    )
+)
+
 PEER_LOAD = declare(
     MeasuredTable(
         PEERS,
@@ -124,6 +154,11 @@ PEER_LOAD = declare(
                 "round(corr(CAST(subscriptions AS DOUBLE), CAST(events_in + events_out AS DOUBLE)), 6)",
             ),
             Measure(SUBSCRIPTIONS_MAX, "max(subscriptions)"),
+            Measure(
+                MESSAGES_PER_SUBSCRIPTION,
+                "round(regr_slope((messages_in + messages_out) / CASE WHEN online_s > 0 THEN online_s END, "
+                "CAST(CASE WHEN subscriptions > 0 THEN subscriptions END AS DOUBLE)), 6)",
+            ),
         ),
         (Quantiles(MESSAGES_PER_S_AT, "(messages_in + messages_out) / CASE WHEN online_s > 0 THEN online_s END", 3),),
     )

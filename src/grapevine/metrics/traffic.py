@@ -1,8 +1,16 @@
 """What delivery costs, from counts per event and per node.
 
 Counts are weighted by the topic's publication rate: a topic that publishes twice as often counts twice. Definitions
-follow Vitis §IV: *hit ratio* is the share of subscribers reached, *overhead* the share of notifications that reached
-nodes without interest in them (repeated ones included), *hops* the mean over all deliveries.
+follow Vitis §IV: *hit ratio* is the share of subscribers reached, *hops* the mean over all deliveries.
+
+*Overhead*, the share of relay traffic that nodes have to bear, can be read in three ways, and all three are
+measured: as a share of all notifications, repeated ones included (`overhead`); as the mean of what each node
+experiences (`overhead_of_nodes`); and as a share of the events themselves (`overhead_of_payloads`), since an event is
+announced by every neighbour but pulled from one of them (§III-C). No claim picks one of them for itself.
+
+Announcements and payloads are counted apart: `notifications_per_event` are the first, `payloads_per_event` the second.
+In bytes, an announcement is a frame of ours with topic and event id, and a payload the size of a short message; what
+pushing the payload with every notification would cost stands beside it.
 """
 
 from __future__ import annotations
@@ -12,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.metrics.catalogue import Metric
-from grapevine.metrics.definitions import Largest, Ratio
+from grapevine.metrics.catalogue import Metric, add
+from grapevine.metrics.definitions import Costs, Largest, Ratio
 from grapevine.metrics.measured import Measure, MeasuredTable, declare
 from grapevine.model.tables import EVENTS
 
@@ -30,6 +38,13 @@ OVERHEAD = Metric(
     "overhead",
     "overhead",
     "The share of all notifications that went to nodes without interest in the topic, repeated ones included.",
+    share=True,
+    better="low",
+)
+OVERHEAD_OF_PAYLOADS = Metric(
+    "overhead_of_payloads",
+    "overhead, payloads",
+    "The share of pulled events that went to nodes without interest in the topic; everybody pulls an event once.",
     share=True,
     better="low",
 )
@@ -57,7 +72,57 @@ RELAYS_PER_EVENT = Metric(
     "Nodes without interest in the topic that a mean event reached.",
     better="low",
 )
+PAYLOADS_PER_EVENT = Metric(
+    "payloads_per_event", "payloads per event", "Nodes that pull a mean event, wanted or not.", better="low"
+)
+ANNOUNCEMENT_BYTES, PULL_BYTES, PAYLOAD_BYTES = 48, 48, 1_000
+BYTES_PER_EVENT = Metric(
+    "bytes_per_event",
+    "bytes per event",
+    f"What a mean event costs all nodes together: announcements of {ANNOUNCEMENT_BYTES} bytes, and for each node that "
+    f"hears of it a request of {PULL_BYTES} and a payload of {PAYLOAD_BYTES:,}.",
+    "kB",
+    better="low",
+    per_unit=1_000,
+)
+BYTES_IF_PUSHED = Metric(
+    "bytes_if_pushed",
+    "bytes per event, if pushed",
+    f"What a mean event would cost if every notification carried its payload of {PAYLOAD_BYTES:,} bytes.",
+    "kB",
+    better="low",
+    per_unit=1_000,
+)
+RELAYS_PER_TREE = Metric(
+    "relays_per_tree",
+    "relays per tree",
+    "Nodes without interest in the topic that an event reached, in the mean over events, whatever their topics' rates.",
+    better="low",
+)
+OVERHEAD_OF_POPULAR = add(
+    Metric(
+        "overhead_of_popular_{number}",
+        "overhead, {number} most popular topics",
+        "The overhead of the events on the {number} topics with most subscribers.",
+        share=True,
+        better="low",
+    )
+)
+OVERHEAD_OF_BUSIEST = add(
+    Metric(
+        "overhead_of_busiest_{number}",
+        "overhead, {number} busiest topics",
+        "The overhead of the events on the {number} topics with the highest publication rates.",
+        share=True,
+        better="low",
+    )
+)
+FIRST_TOPICS = 10, 50, 100, 200, 500  # Magnet Fig. 5 draws the overhead of the first x topics over x
 OUTCOME = HIT_RATIO, OVERHEAD, HOPS  # what is told of events first, and on the way
+
+_PULLED = dict.fromkeys(RECEIVED, ANNOUNCEMENT_BYTES)
+_PULLED = _PULLED | {"wanted": _PULLED["wanted"] + PULL_BYTES + PAYLOAD_BYTES, "relays": PULL_BYTES + PAYLOAD_BYTES}
+_PUSHED = dict.fromkeys(RECEIVED, ANNOUNCEMENT_BYTES + PAYLOAD_BYTES)
 
 TRAFFIC = declare(
     MeasuredTable(
@@ -65,12 +130,42 @@ TRAFFIC = declare(
         (
             Measure.defined(HIT_RATIO, Ratio(("reached",), ("subscribers",))),
             Measure.defined(OVERHEAD, Ratio(("unwanted",), RECEIVED)),
+            Measure.defined(OVERHEAD_OF_PAYLOADS, Ratio(("relays",), ("wanted", "relays"))),
             Measure.defined(HOPS, Ratio(("hops_sum",), ("reached",))),
             Measure.defined(HOPS_P99, Ratio(("hops_p99",))),
             Measure.defined(HOPS_MAX, Largest("hops_max")),
             Measure.defined(NOTIFICATIONS_PER_EVENT, Ratio(RECEIVED)),
             Measure.defined(DUPLICATES_PER_EVENT, Ratio(("duplicate",))),
             Measure.defined(RELAYS_PER_EVENT, Ratio(("relays",))),
+            Measure.defined(PAYLOADS_PER_EVENT, Ratio(("wanted", "relays"))),
+            Measure.defined(BYTES_PER_EVENT, Costs(_PULLED)),
+            Measure.defined(BYTES_IF_PUSHED, Costs(_PUSHED)),
+            Measure(RELAYS_PER_TREE, "avg(relays)"),
+        ),
+    )
+)
+
+
+def _overhead_of_first(family: Metric, place: str) -> tuple[Measure, ...]:
+    """The overhead of the topics at the first so many places."""
+    received = " + ".join(RECEIVED)
+    return tuple(
+        Measure(
+            family.of(number=most),
+            f"sum(rate * unwanted) FILTER (WHERE {place} <= {most}) / "
+            f"nullif(sum(rate * ({received})) FILTER (WHERE {place} <= {most}), 0)",
+        )
+        for most in FIRST_TOPICS
+    )
+
+
+TRAFFIC_OF_FIRST = declare(
+    MeasuredTable(
+        EVENTS,
+        (*_overhead_of_first(OVERHEAD_OF_POPULAR, "popular"), *_overhead_of_first(OVERHEAD_OF_BUSIEST, "busy")),
+        derived=(
+            ("popular", "dense_rank() OVER (PARTITION BY run_id ORDER BY subscribers DESC, topic)"),
+            ("busy", "dense_rank() OVER (PARTITION BY run_id ORDER BY rate DESC, topic)"),
         ),
     )
 )

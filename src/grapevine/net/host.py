@@ -81,6 +81,10 @@ class Host:
         """The application wants the topic from now on."""
         self.call(lambda now: self.peer.subscribe(now, topic_id))
 
+    def declare_rate(self, topic_id: int, rate: float) -> None:
+        """The application says how often events are published in the topic."""
+        self.call(lambda now: self.peer.declare_rate(now, topic_id, rate))
+
     def unsubscribe(self, topic_id: int) -> None:
         """Nobody on this node wants the topic, or publishes in it, any more."""
         self.call(lambda now: self.peer.unsubscribe(now, topic_id))

@@ -16,12 +16,14 @@ there is no path, it waits for one, and after a time-out raises `NoPath`: the ev
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from grapevine.model.errors import UsageError
 from grapevine.model.settings import make
 from grapevine.net.arrivals import Validator
 from grapevine.net.assembly import Assembly
@@ -129,6 +131,13 @@ class Node:
     async def subscribe_for_good(self, topic: str) -> None:
         """Subscribe without reading: events are kept, and readers may come and go, until `unsubscribe`."""
         await self.parts.topics.want(self.parts.system.topic(topic), topic, time.time_ns() // 1_000_000)
+
+    def declare_rate(self, topic: str, rate: float) -> None:
+        """Say how often events are published in a topic that is subscribed to, or published in, for as long as the node
+        is open; the unit is one that all nodes share, as events an hour. Vitis with `rates=declared` weighs it."""
+        if not 0 <= rate < math.inf:
+            raise UsageError(f"a rate of {rate}; give a number from 0 on")
+        self.parts.host.declare_rate(self.parts.system.topic(topic), rate)
 
     async def unsubscribe(self, topic: str) -> None:
         """The topic is no longer wanted; open inboxes of it get nothing more."""

@@ -86,6 +86,13 @@ FORMATS = {
             named=(0, 1),
         ),
         Format(
+            "mutual-follows",
+            "who follows whom, of which only those count who follow each other; both subscribe to the other's topic",
+            Relations(social=True, mutual=True),
+            ("follower", "followee"),
+            named=(0, 1),
+        ),
+        Format(
             "friends",
             "undirected friendships; friends subscribe to each other's topics",
             Relations(social=True, both_ways=True),

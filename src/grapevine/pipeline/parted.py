@@ -7,7 +7,6 @@ after the process that leads the run was killed.
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from grapevine.kernels.jit import SOURCES
-from grapevine.model.config import check_seed
+from grapevine.experiment.code import RUN_CODE, code_digest, module_digest
 from grapevine.model.errors import UsageError
 from grapevine.model.location import Location
 from grapevine.model.workload import Workload
@@ -30,12 +28,11 @@ from grapevine.sim.parts.keeper import Keeper, digest_of
 from grapevine.sim.parts.network import PartedNetwork
 from grapevine.sim.result import Simulation
 from grapevine.sim.round_run import Progress, RunConfig, simulate_rounds
-from grapevine.sim.rounds import Rounds
-from grapevine.sim.simulate import check_fit, make_config
+from grapevine.sim.simulate import make_config, make_rounds
 from grapevine.systems.contracts.rounds import GossipSystem
 from grapevine.systems.registry import all_systems, choose_driver, system_named
 
-NODES_A_BLOCK = 125_000  # with the defaults of Vitis: 60 MB of rows, and as much again of others' in an exchange
+NODES_A_BLOCK = 125_000  # at most, by default: 0.34 GB a task with the defaults of Vitis (`sim/parts/memory`)
 SESSION = {
     # Cells are integers that compress little, and are read once.
     "spark.shuffle.compress": "false",
@@ -79,15 +76,13 @@ def simulate_in_blocks(
 ) -> Simulation:
     """`grapevine.simulate` with rounds on Spark, in so many blocks of nodes (default: by nodes and tasks).
 
-    While it runs, its state is in a hidden folder beside `target`, on a file system that all workers share. If it is
-    killed, the folder stays, and the same call with `resume` goes on after the last complete round, to the same result;
-    `force` starts anew. `threads` are those of the evaluation, which is done here (default:
-    all cores).
+    Its state is in a hidden folder beside `target`, on a file system that all workers share, until the caller has
+    stored the result and calls `forget_rounds`. If either of them is killed, the same call with `resume` goes on after
+    the last complete round, to the same result; `force` starts anew. `threads` are those of the evaluation, which is
+    done here (default: all cores).
     """
     check_system(system, "rounds")
     config, run = make_config(system, parameters, "rounds"), run or RunConfig()
-    check_seed(seed)
-    check_fit(workload, config)
     if blocks is not None and (type(blocks) is not int or not 1 <= blocks <= workload.node_count):
         raise UsageError(f"blocks={blocks!r}: needs a whole number from 1 to that of nodes, {workload.node_count}")
     topics, tasks = workload.node_topics, stage.spark.sparkContext.defaultParallelism
@@ -100,20 +95,19 @@ def simulate_in_blocks(
         "blocks": blocks,
         "workload": digest_of(workload.node_ids, topics.starts, topics.columns, workload.rates),
         "churn": _describe(schedule),
-        "code": SOURCES,
+        "code": [code_digest(RUN_CODE), module_digest(system_named(system).round_facet().__module__)],
     }
     with _state_folder(target, resume=resume, force=force) as folder:
-        engine = Rounds(
-            system,
-            workload,
-            config,
-            seed=seed,
-            threads=threads or len(os.sched_getaffinity(0)),
-            schedule=schedule,
-            owners=run.publish_from == "owner",
-            network=partial(PartedNetwork, folder=folder, parts=blocks, run=SparkRunner(stage)),
-        )
+        network = partial(PartedNetwork, folder=folder, parts=blocks, run=SparkRunner(stage))
+        how: dict[str, Any] = {"seed": seed, "threads": threads, "schedule": schedule}
+        engine = make_rounds(system, workload, config, run, network=network, **how)
         return simulate_rounds(engine, config, run, progress, Keeper(folder, described))
+
+
+def forget_rounds(target: Location) -> None:
+    """Remove the state of a run whose result is stored."""
+    if isinstance(target, Path):
+        shutil.rmtree(_place_of_state(target), ignore_errors=True)
 
 
 def rounds_done(target: Location) -> int:
@@ -137,7 +131,7 @@ def _describe(schedule: Schedule | None) -> str:
 
 @contextmanager
 def _state_folder(target: Location, *, resume: bool, force: bool) -> Iterator[Path]:
-    """Where the run's state is: removed when it ends well, and otherwise left for `--resume`. One process at a time."""
+    """Where the run's state is. One process at a time: another one is refused while the block runs."""
     if not isinstance(target, Path):
         raise UsageError(f"{target}: --engine spark needs a folder that all workers share, not a URL; give a path")
     folder = _place_of_state(target)
@@ -161,4 +155,3 @@ def _state_folder(target: Location, *, resume: bool, force: bool) -> Iterator[Pa
         if not resume:
             (folder / "note.json").unlink(missing_ok=True)
         yield folder
-        shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Sample: a smaller workload cut out of a large one in the three ways of the papers, and how well it kept the shape."""
+"""Sample: a smaller workload cut out of a large one in the ways of the papers, and how well it kept the shape."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from grapevine import __version__
-from grapevine.kernels.graph import breadth_first
+from grapevine.kernels.csr import count_rows, fill_rows, row_numbers
+from grapevine.kernels.graph import breadth_first, core_numbers, with_followees
 from grapevine.kernels.rng import priorities
 from grapevine.metrics.distributions import ks_distance
 from grapevine.model import tables
@@ -47,6 +49,27 @@ class BfsSample(Config):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FolloweesSample(Config):
+    """Random users, each with all whom it follows, until there are enough; all relations among them are kept."""
+
+    name: ClassVar[str] = "followees"
+
+    users: int = parameter(10_000, "users in the sample", source="Vitis §IV-E", low=1, high=MAX_COUNT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoreSample(Config):
+    """The k-core, which has the most users that follow, or are followed by, k of the others: with the smallest k of
+    which it has no more than so many users. The seed has no influence."""
+
+    name: ClassVar[str] = "k-core"
+
+    users: int = parameter(
+        10_000, "most users in the sample", source="ours: as many as Vitis §IV-E has", low=1, high=MAX_COUNT
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriberSample(Config):
     """Random seed topics, everybody who subscribes to one of them, and of these users' topics the most popular."""
 
@@ -65,7 +88,10 @@ class TopicSample(Config):
     topics: int = parameter(3_000, "random topics", source="Magnet §4.5", low=1, high=MAX_COUNT)
 
 
-SampleConfig = BfsSample | SubscriberSample | TopicSample
+UserSample = BfsSample | FolloweesSample | CoreSample
+SampleConfig = UserSample | SubscriberSample | TopicSample
+USER_SAMPLES: dict[str, type[UserSample]] = {kind.name: kind for kind in (BfsSample, FolloweesSample, CoreSample)}
+SAMPLES: tuple[type[SampleConfig], ...] = (*USER_SAMPLES.values(), SubscriberSample, TopicSample)
 
 
 def sample(
@@ -86,8 +112,8 @@ def sample(
     with new_folder(out, kind="workload", force=force) as folder:
         subscriptions, topics = stage.read(whole, tables.SUBSCRIPTIONS), stage.read(whole, tables.TOPICS)
         users = None
-        if isinstance(config, BfsSample):
-            users = _found_by_bfs(stage, ship(stage, source, before, WORKLOAD), config, seed, folder)
+        if isinstance(config, UserSample):
+            users = _found_users(stage, ship(stage, source, before, WORKLOAD), config, seed, folder)
             topics = topics.join(users.withColumnRenamed("node", "publisher"), "publisher", "left_semi")
             subscriptions = subscriptions.join(users, "node", "left_semi")
         elif isinstance(config, SubscriberSample):
@@ -114,34 +140,58 @@ def sample(
     return manifest
 
 
-def _found_by_bfs(stage: Stage, source: Shipped, config: BfsSample, seed: int, folder: Location) -> DataFrame:
+def _found_users(stage: Stage, source: Shipped, config: UserSample, seed: int, folder: Location) -> DataFrame:
     """A frame of `node`: the users found, by a kernel inside one task. Joins would be a hundred times slower."""
 
     def search(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             with source.opened() as path:
-                yield pa.record_batch({"node": bfs_users(Workload.load(path), config, seed)})
+                yield pa.record_batch({"node": sampled_users(Workload.load(path), config, seed)})
 
     scratch = folder / "_scratch" / "users"
-    with stage.step("searching breadth first"):
+    with stage.step("looking for users"):
         stage.spark.range(0, 1, 1, 1).mapInArrow(search, "node int").write.parquet(str(scratch))
     return stage.reread(scratch)
 
 
-def bfs_users(workload: Workload, config: BfsSample, seed: int) -> pa.Array:
+def sampled_users(workload: Workload, config: UserSample, seed: int) -> pa.Array:
     """The sampled users' node numbers, ascending; UsageError if topics are not users, or there are too few of these."""
     if not np.any(workload.publishers >= 0):
-        raise UsageError("a bfs sample needs topics that are users (follows or friends); sample by topics instead")
+        raise UsageError(
+            f"a {config.name} sample needs topics that are users (follows or friends); sample by topics instead"
+        )
     if config.users > workload.node_count:
         raise UsageError(f"users={config.users}: the workload has only {workload.node_count:,} users")
-    followed = workload.publishers[workload.node_topics.columns]
+    kept = _in_core(workload, config) if isinstance(config, CoreSample) else _searched(workload, config, seed)
+    return pa.array(np.flatnonzero(kept).astype(np.int32))
+
+
+def _searched(workload: Workload, config: BfsSample | FolloweesSample, seed: int) -> NDArray[np.bool_]:
+    """Flags of the users found from random roots, who are subscribers, along whom they follow."""
+    starts, followed = workload.node_topics.starts, workload.publishers[workload.node_topics.columns]
     subscribers = np.flatnonzero(workload.node_topics.sizes() > 0).astype(np.int32)
     order = np.argsort(priorities(seed, _ROOTS, workload.node_count)[subscribers], kind="stable")
-    rank = priorities(seed, _CUT, workload.node_count)
-    kept = breadth_first(
-        workload.node_topics.starts, followed, rank, subscribers[order], min(config.roots, config.users), config.users
-    )
-    return pa.array(np.flatnonzero(kept).astype(np.int32))
+    rank, roots = priorities(seed, _CUT, workload.node_count), subscribers[order]
+    if isinstance(config, FolloweesSample):
+        return with_followees(starts, followed, rank, roots, config.users)
+    return breadth_first(starts, followed, rank, roots, min(config.roots, config.users), config.users)
+
+
+def _in_core(workload: Workload, config: CoreSample) -> NDArray[np.bool_]:
+    """Flags of the users in the largest core that is small enough. UsageError if there is none."""
+    follower, followed = row_numbers(workload.node_topics.starts), workload.publishers[workload.node_topics.columns]
+    real = (followed >= 0) & (followed != follower)
+    ends = np.stack([follower[real], followed[real]]).astype(np.int64)
+    pairs = np.unique(ends.min(axis=0) * workload.node_count + ends.max(axis=0))  # who follow each other count once
+    low, high = (part.astype(np.int32) for part in divmod(pairs, workload.node_count))
+    one, other = np.concatenate([low, high]), np.concatenate([high, low])
+    starts = count_rows(one, workload.node_count)
+    cores = core_numbers(starts, fill_rows(one, other, starts))
+    sizes = np.cumsum(np.bincount(cores)[::-1])[::-1]  # users of the 0-core, the 1-core, …
+    fitting = np.flatnonzero(sizes <= config.users)
+    if len(fitting) == 0:
+        raise UsageError(f"users={config.users}: the smallest core has {sizes[-1]:,} users")
+    return cores >= fitting[0]
 
 
 def _random_topics(stage: Stage, subscriptions: DataFrame, wanted: int, seed: int) -> DataFrame:

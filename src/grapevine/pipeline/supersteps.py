@@ -1,7 +1,7 @@
 """Rounds of a network in parts on Spark: a job a round, a task a part and move, and a shuffle that delivers the cells.
 
 One query has all five moves (`sim/parts/moves`): a stage each, four shuffles. A cell is one value of a binary column,
-made from the vector's own memory; batches have one row, so that a task holds one cell beside what it works on. What is
+made from the vector's own memory; batches have one row, so that what a task sends is one cell at a time. What is
 lost with an executor, Spark computes again from the round's start: moves repeat themselves to the same bytes.
 """
 

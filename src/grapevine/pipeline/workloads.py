@@ -17,7 +17,7 @@ from grapevine.model.tables import CHURN, LATENCY, SUBSCRIPTIONS, Table
 from grapevine.pipeline.formats import FORMATS
 from grapevine.pipeline.generate import generate
 from grapevine.pipeline.ingest import ingest
-from grapevine.pipeline.sample import BfsSample, SubscriberSample, sample
+from grapevine.pipeline.sample import USER_SAMPLES, SubscriberSample, sample
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
 
@@ -99,7 +99,8 @@ class WorkloadMaker:
         if workload.parameters:
             sample(self.stage, whole, target, SubscriberSample(**workload.parameters), seed=seed, force=force)
         elif workload.users is not None:
-            sample(self.stage, whole, target, BfsSample(users=workload.users), seed=seed, force=force)
+            kind = USER_SAMPLES[workload.sample]
+            sample(self.stage, whole, target, kind(users=workload.users), seed=seed, force=force)
         else:
             copy_folder(whole, target, KIND, force=force)
 

@@ -21,6 +21,7 @@ from grapevine.metrics.traffic import node_overhead, outcome
 from grapevine.model import tables
 from grapevine.sim.result import own_tables
 from grapevine.systems.contracts.peer import ADMIRERS, FROM_BEHIND, Address
+from grapevine.systems.contracts.trees import PLACES, messages_by_height
 
 if TYPE_CHECKING:
     from grapevine.sim.peers import PeerRun
@@ -71,6 +72,7 @@ def summarise(run: PeerRun, found: dict[str, pa.Table]) -> dict[str, float | Non
     return headlines(found) | {
         MESSAGES.name: float(sum(run.engine.counts.values())),
         **run.system.findings(),
+        **(messages_by_height(found[PLACES.name], found[tables.PEERS.name]) if PLACES.name in found else {}),
         **{metric.name: None for metric in (GATEWAYS_PER_TOPIC, RING, LOOKUP_HOPS, UTILITY)},
     }
 

@@ -54,7 +54,7 @@ class PeerRun:
         self.system = kind(config, World(workload, self.publishers, self.latency.usual_s, seed))
         interested = [frozenset(workload.subscribers_of(topic).tolist()) for topic in range(workload.topic_count)]
         self.observers = self._observers()
-        self.recorder = Recorder(interested, self.latency, self.position_of, self.observers)
+        self.recorder = Recorder(interested, self.latency, self.position_of, self.observers, self.system.distance)
         self.engine = Events(
             self.latency.__call__,  # a bound method: calling the object itself takes a third longer
             seed=seed,

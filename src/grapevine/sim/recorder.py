@@ -42,7 +42,8 @@ class Recorder:
     """Watches the events of a run (an `Observer`). `publish` is called by whoever lets a peer publish.
 
     `interested` has the subscribers of every topic, `latency_s` the one-way delay between two nodes at a time,
-    `position_of` a node's network coordinates (None: it has none), `observers` the nodes that never leave.
+    `position_of` a node's network coordinates (None: it has none), `observers` the nodes that never leave, `distance`
+    how far apart two coordinates are.
     """
 
     def __init__(
@@ -51,11 +52,12 @@ class Recorder:
         latency_s: Callable[[float, Address, Address], float],
         position_of: Callable[[Address], Position | None],
         observers: AbstractSet[Address],
+        distance: Callable[[Position, Position], float] = math.dist,
     ) -> None:
         self.events: list[Published] = []
         self.load: dict[str, Counter[Address]] = {name: Counter() for name in ("wanted", "duplicate", "unwanted")}
         self._interested, self._latency_s, self._position_of = interested, latency_s, position_of
-        self._observers = observers
+        self._observers, self._apart = observers, distance
         self._index: dict[tuple[int, int], int] = {}  # (topic, sequence) → position in `events`
         self._published: Counter[int] = Counter()  # events by topic
         self._whole = {name: array("i") for name in ("event", "node", "hops", "pulled", "observer")}
@@ -109,7 +111,7 @@ class Recorder:
 
     def _distance(self, a: Address, b: Address) -> float:
         at, there = self._position_of(a), self._position_of(b)
-        return math.dist(at, there) if at and there else math.nan
+        return self._apart(at, there) if at and there else math.nan
 
     def restart_load(self) -> None:
         """Forget the loads of nodes counted so far: their measurement begins now."""

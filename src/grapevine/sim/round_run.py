@@ -13,17 +13,28 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from grapevine.metrics.distributions import Histogram
-from grapevine.metrics.findings import CPU_S, LOOKUP_HOPS, POPULARITY_EXPONENT, RING, TOP_INTERSECTION, UTILITY, WALL_S
+from grapevine.metrics.findings import (
+    CPU_S,
+    LOOKUP_HOPS,
+    OVERLAY_DIAMETER,
+    OVERLAY_DIAMETER_MAX,
+    POPULARITY_EXPONENT,
+    RING,
+    TOP_INTERSECTION,
+    UTILITY,
+    WALL_S,
+)
 from grapevine.metrics.headlines import headlines
 from grapevine.metrics.power_law import fit_power_law
 from grapevine.metrics.similarity import mean_top_intersection
 from grapevine.metrics.structure import CONNECTED_TOPICS, DEGREE, DEGREE_MAX, DIAMETER
 from grapevine.metrics.traffic import outcome
+from grapevine.metrics.workload import describe
 from grapevine.model import tables
 from grapevine.model.config import Config, parameter
 from grapevine.model.workload import Workload
 from grapevine.sim.result import Simulation, own_tables
-from grapevine.sim.round_tables import final_tables
+from grapevine.sim.round_tables import final_tables, with_diameters
 from grapevine.sim.rounds import Rounds
 from grapevine.systems.contracts.rounds import Sent
 
@@ -53,11 +64,19 @@ class RunConfig(Config):
     diameter_topics: int = parameter(
         20, "topics whose diameter is measured (a search from every subscriber)", source="ours", low=0
     )
+    overlay_diameters: bool = parameter(
+        False,
+        "measure their diameters by way of any node, too (another search from every subscriber, of all nodes)",
+        source="SpiderCast §3.4: its diameters are of this kind (docs/papers.md#spidercast)",
+    )
     measure_diameters: bool = parameter(
         False, "measure the diameters of the sampled topics on the way, too", source="OMen Fig. 11"
     )
     fit_popularity: bool = parameter(
         False, "fit a power law to the popularity of topics (exponent of the tail)", source="Magnet Fig. 7"
+    )
+    describe_workload: bool = parameter(
+        False, "tell nodes, degrees and their exponents of the workload among the results", source="Vitis Fig. 9"
     )
     intersection_nodes: int = parameter(
         0,
@@ -185,7 +204,19 @@ def _summarise(engine: Rounds, run: RunConfig, found: dict[str, pa.Table]) -> di
         **engine.system.findings(),
         TOP_INTERSECTION.name: similar,
         POPULARITY_EXPONENT.name: _popularity_exponent(engine.workload) if run.fit_popularity else None,
+        **(_overlay_diameters(engine, run.diameter_topics) if run.overlay_diameters else {}),
+        **(describe(engine.workload) if run.describe_workload else {}),
     }
+
+
+def _overlay_diameters(engine: Rounds, diameter_topics: int) -> dict[str, float | None]:
+    """Their mean and largest, over topics whose subscribers reach each other; None where there is no such topic."""
+    sizes = engine.topic_clusters()[:, 0]
+    chosen = with_diameters(len(sizes), diameter_topics)
+    found = engine.overlay_diameters(chosen)
+    found = found[(found >= 0) & (sizes[chosen] > 0)]
+    mean, most = (float(found.mean()), float(found.max())) if len(found) else (None, None)
+    return {OVERLAY_DIAMETER.name: mean, OVERLAY_DIAMETER_MAX.name: most}
 
 
 def _popularity_exponent(workload: Workload) -> float | None:
@@ -221,5 +252,6 @@ def _measure_sample(engine: Rounds, run: RunConfig, index: int) -> tuple[dict[st
     events, _ = engine.publish(topics, grace_rounds=run.grace_rounds)
     row[CONNECTED_TOPICS.name] = engine.connected_topics(window, grace_rounds=run.grace_rounds)
     if run.measure_diameters:
-        row[DIAMETER.name] = float(engine.topic_diameters(topics).mean())
+        whole = topics[engine.topic_clusters(window)[:, 1] == 1]
+        row[DIAMETER.name] = float(engine.topic_diameters(whole).mean()) if len(whole) else None
     return row | outcome(events), events

@@ -44,11 +44,16 @@ def _node_load(engine: Rounds, load: dict[str, NDArray[np.float64]]) -> pa.Table
     return _table(tables.NODE_LOAD, columns)
 
 
+def with_diameters(topic_count: int, asked: int) -> NDArray[np.int32]:
+    """The topics whose diameters are measured: as many as were asked for, evenly chosen."""
+    return np.unique(np.linspace(0, topic_count - 1, min(asked, topic_count)).astype(np.int32))
+
+
 def _topic_overlay(engine: Rounds, diameter_topics: int) -> pa.Table:
     clusters = engine.topic_clusters()
     flags, bounds = engine.system.delivery().gateways, engine.network.topic_nodes.starts.tolist()
     count = len(clusters)
-    chosen = np.unique(np.linspace(0, count - 1, min(diameter_topics, count)).astype(np.int32))
+    chosen = with_diameters(count, diameter_topics)
     diameter = np.full(count, np.nan)
     diameter[chosen] = engine.topic_diameters(chosen)
     columns = {

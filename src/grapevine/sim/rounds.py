@@ -22,7 +22,7 @@ from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import below, draw
-from grapevine.metrics.overlay import ring_correctness, topic_clusters, topic_diameters
+from grapevine.metrics.overlay import overlay_diameters, ring_correctness, topic_clusters, topic_diameters
 from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Csr, Workload
@@ -225,11 +225,14 @@ class Rounds:
     def lookup_hops(self, *, lookups: int = 1_000) -> float | None:
         """Mean hops of lookups from random online nodes to random topics; None without a ring, or with nobody online.
 
-        A lookup that a dead node swallowed counts with the hops that it made.
+        A lookup that a dead node swallowed counts with the hops that it made. Of a system that looks nothing up, these
+        are the hops of its own routes; None if none of them arrived.
         """
         online = np.flatnonzero(self.network.alive).astype(np.int32)
         if not self.system.ring_slots or len(online) == 0:
             return None
+        if self.system.routes_to_nodes:
+            return self.system.route_hops(lookups)
         network = self.network
         return float(
             mean_lookup(network.seed, self.now, lookups, online, network.topic_ids, network.ids, network.views)
@@ -262,6 +265,15 @@ class Rounds:
         out = np.zeros(len(topics), np.int64)
         subscribers = network.topic_nodes.starts, network.topic_nodes.columns
         topic_diameters(topics, subscribers, (links.starts, links.columns), network.alive, out)
+        return out
+
+    def overlay_diameters(self, topics: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The longest shortest path, in hops, between each topic's online subscribers by way of any online node; -1
+        where they do not all reach each other."""
+        network, links = self.network, self.network.neighbours()
+        out = np.zeros(len(topics), np.int64)
+        subscribers = network.topic_nodes.starts, network.topic_nodes.columns
+        overlay_diameters(topics, subscribers, (links.starts, links.columns), network.alive, out)
         return out
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Callable
 from typing import Any
 
+from grapevine.blocks.network import Network
 from grapevine.model.config import Config, check_seed
 from grapevine.model.errors import UsageError
 from grapevine.model.settings import make
@@ -68,11 +70,10 @@ def simulate(
     config = make_config(system, parameters, driver)
     run = run or RunConfig()
     run = dataclasses.replace(run, rounds=rounds) if rounds is not None else run
-    check_seed(seed)
-    if threads is not None and (type(threads) is not int or threads < 1):
-        raise UsageError(f"threads={threads!r}: needs a whole number of 1 or more, or none for all cores")
-    check_fit(workload, config, by_rounds=driver == "rounds")
     if driver == "peers":
+        check_seed(seed)
+        check_threads(threads)
+        check_fit(workload, config, by_rounds=False)
         return simulate_peers(
             *(system, workload, config, clock or ClockConfig()),
             seed=seed,
@@ -81,7 +82,26 @@ def simulate(
             transcript=transcript,
             progress=progress,
         )
-    engine = Rounds(
+    engine = make_rounds(system, workload, config, run, seed=seed, threads=threads, schedule=schedule)
+    return simulate_rounds(engine, config, run, progress)
+
+
+def make_rounds(
+    system: str,
+    workload: Workload,
+    config: Config,
+    run: RunConfig,
+    *,
+    seed: int,
+    threads: int | None,
+    schedule: Schedule | None,
+    network: Callable[..., Network] = Network,
+) -> Rounds:
+    """A fresh engine for a run by rounds, or a UsageError that says what does not fit. `threads` as for `simulate`."""
+    check_seed(seed)
+    check_threads(threads)
+    check_fit(workload, config)
+    return Rounds(
         system,
         workload,
         config,
@@ -89,5 +109,11 @@ def simulate(
         threads=threads or len(os.sched_getaffinity(0)),
         schedule=schedule,
         owners=run.publish_from == "owner",
+        network=network,
     )
-    return simulate_rounds(engine, config, run, progress)
+
+
+def check_threads(threads: int | None) -> None:
+    """UsageError unless this is a number of threads, or none."""
+    if threads is not None and (type(threads) is not int or threads < 1):
+        raise UsageError(f"threads={threads!r}: needs a whole number of 1 or more, or none for all cores")

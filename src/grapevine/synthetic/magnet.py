@@ -110,6 +110,18 @@ class MagnetHierarchical(SubscriptionModel):
     initial_alpha: float = parameter(
         2.0, "popularity of the random subscriptions ∝ rank^-α0", source="Magnet §4.4", low=0
     )
+    home_topics: bool = parameter(
+        True,
+        "every node makes one of the first subscriptions, its home topic; no: random nodes make all of them",
+        source="Magnet §1 and §4.4: a home topic for users; §4.4 a: random peers (docs/papers.md#magnet)",
+    )
+    first_topics: str = parameter(
+        "all",
+        "all: every topic gets one of the first subscriptions, where there are enough; in-turn: as many topics do as "
+        "there are first subscriptions, the most popular ones first; popular: popularity alone decides",
+        source="Magnet §4.4 a: all topics are populated (docs/papers.md#magnet)",
+        choices=("all", "in-turn", "popular"),
+    )
     homophily: float = parameter(2.0, "λ: tree distance x has probability ∝ e^(-λx)", source="Magnet §4.4", low=0)
 
     def mistakes(self) -> list[str]:
@@ -132,14 +144,17 @@ class MagnetHierarchical(SubscriptionModel):
         if (first, last) != (0, self.nodes):
             raise ValueError("the hierarchical model is one process over all nodes and cannot be split")
         total = round(self.nodes * self.mean_subscriptions)
-        height = self.topics.bit_length() - 1
+        initial, height = round(total * self.initial_fraction), self.topics.bit_length() - 1
+        in_turn = self.first_topics == "in-turn" or (self.first_topics == "all" and initial >= self.topics)
         hierarchy = Hierarchy(
             random_order(seed, _NODE_ORDER, self.nodes),
             random_order(seed, _TOPIC_ORDER, self.topics),
             np.cumsum(zipf(self.topics, self.initial_alpha)),
             np.cumsum(np.exp(-self.homophily * np.arange(1, height + 1))),
+            nodes_in_turn=self.nodes if self.home_topics else 0,
+            topics_in_turn=self.topics if in_turn else 0,
         )
-        nodes, topics = subscribe_by_hierarchy(seed, round(total * self.initial_fraction), total, hierarchy)
+        nodes, topics = subscribe_by_hierarchy(seed, initial, total, hierarchy)
         if len(nodes) < total:
             raise UsageError(
                 f"homophily={self.homophily:g}: nodes found only {len(nodes):,} of {total:,} subscriptions near those "

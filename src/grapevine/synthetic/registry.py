@@ -15,12 +15,13 @@ from grapevine.synthetic.magnet import MagnetHierarchical, MagnetModal, MagnetSp
 from grapevine.synthetic.omen import MachineChurn, Omen
 from grapevine.synthetic.rappel import Outage, OvernetChurn, RappelFeed
 from grapevine.synthetic.spidercast import SpiderCast, SpiderCastChurn
-from grapevine.synthetic.vitis import VitisHigh, VitisLow, VitisRandom
+from grapevine.synthetic.vitis import TwitterLike, VitisHigh, VitisLow, VitisRandom
 
 MODELS: dict[str, type[SubscriptionModel] | type[ChurnModel]] = {
     "vitis-random": VitisRandom,
     "vitis-low": VitisLow,
     "vitis-high": VitisHigh,
+    "twitter-like": TwitterLike,
     "spidercast": SpiderCast,
     "magnet-modal": MagnetModal,
     "magnet-spatial": MagnetSpatial,

@@ -49,6 +49,19 @@ def sampled(
     world: World, k: int, *, seed: int = 1, now: int = 1, chunks: Sequence[tuple[int, int]] | None = None
 ) -> list[list[int]]:
     """The samples of every topic by the kernel."""
+    samples, size, _ = by_kernel(world, k, seed, now, chunks)
+    return [row[:count].tolist() for row, count in zip(samples, size.tolist(), strict=True)]
+
+
+def cost(world: World, k: int) -> tuple[int, int]:
+    """Messages of a sampling of all topics, and the interests that they carry."""
+    return by_kernel(world, k, 1, 1, None)[2]
+
+
+def by_kernel(
+    world: World, k: int, seed: int, sampling: int, chunks: Sequence[tuple[int, int]] | None
+) -> tuple[NDArray[np.int32], NDArray[np.int32], tuple[int, int]]:
+    """Samples, how many, and what the last chunk cost."""
     place = np.full(world.node_count, NOBODY, np.int32)
     for node, at in world.place.items():
         place[node] = at
@@ -57,9 +70,10 @@ def sampled(
     columns = np.array([node for row in world.subscribers for node in row], np.int32)
     samples, size = np.full((topics, k), NOBODY, np.int32), np.full(topics, 99, np.int32)
     ring, homes = np.array(world.ring, np.uint64), np.array(world.homes, np.int64)
+    cost = 0, 0
     for chunk in chunks or [(0, topics)]:
-        sample_topics(seed, now, chunk, ControlRing(ring, place, homes), (starts, columns), samples, size)
-    return [row[:count].tolist() for row, count in zip(samples, size.tolist(), strict=True)]
+        cost = sample_topics(seed, sampling, chunk, ControlRing(ring, place, homes), (starts, columns), samples, size)
+    return samples, size, cost
 
 
 @given(rings, st.lists(ids, max_size=6))
@@ -112,6 +126,21 @@ def test_a_sample_holds_as_many_different_subscribers_as_it_may(world: World, k:
         there = set(members) & set(world.place)
         assert set(found) <= there
         assert len(set(found)) == len(found) == min(k, len(there))
+
+
+@given(worlds(), st.integers(1, 5))
+def test_samples_go_up_and_down_every_edge_of_the_trees(world: World, k: int) -> None:
+    """§3.4: propagated bottom-up, and the result downstream."""
+    edges = set()
+    for topic, (home, members) in enumerate(zip(world.homes, world.subscribers, strict=True)):
+        for at in (world.place[node] for node in members if node in world.place):
+            while at != home:
+                up = naive_magnet.next_place(at, home, world.ring)
+                edges.add((topic, at, up))
+                at = up
+    messages, interests = cost(world, k)
+    assert messages == 2 * len(edges)
+    assert len(edges) <= interests <= 2 * k * len(edges)
 
 
 @given(worlds(), st.integers(1, 3))

@@ -92,9 +92,23 @@ def test_the_first_ring_is_that_of_plain_joins(model: str) -> None:
     engine = run_for("magnet", workload, 1, seed=3, parameters={"samples": 3})
     interests = [set(workload.topics_of(p).tolist()) for p in range(50)]
     plain = naive_magnet.first_ring(
-        3, 1, workload.node_ids.tolist(), workload.topic_ids.tolist(), interests, workload.rates.tolist(), 3
+        3, workload.node_ids.tolist(), workload.topic_ids.tolist(), interests, workload.rates.tolist(), 3
     )
     assert engine.network.ids.tolist() == [plain.ids[p] for p in range(50)]
+
+
+def test_no_two_samplings_share_their_draws(correlated: Workload) -> None:
+    """§3.4: k interests uniformly at random, in every round of the service; a build has many rounds of it at once."""
+    engine = run_for("magnet", correlated, 1, parameters={"samples": 3})
+    system = engine.system
+    found = []
+    for _ in range(3):
+        system._sample_interests()  # type: ignore[attr-defined]
+        found.append(system._samples.copy())  # type: ignore[attr-defined]
+    large = engine.network.topic_nodes.sizes() > 12
+    assert large.any()
+    for one, other in pairwise(found):
+        assert (np.sort(one[large]) != np.sort(other[large])).any(axis=1).mean() > 0.9
 
 
 def test_the_strawman_stays_at_its_hashed_ids() -> None:

@@ -19,14 +19,14 @@ from grapevine.blocks.views import NOBODY
 from grapevine.sim.churn import Change, Schedule
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import make_config
+from grapevine.systems.contracts.rounds import Sent
 from grapevine.systems.omen.backups import Backups, Ring, keepers, new_backups, reassign, view_room
 from grapevine.systems.omen.backups import Kept as KeptByAll
 from grapevine.systems.omen.rounds import Omen
-from grapevine.systems.omen.set_cover import GREEDY, PRIMAL_DUAL, Search, build_backups
+from grapevine.systems.omen.set_cover import RULES, Search, build_backups
 from tests import naive_backups
 from tests.naive_backups import Kept, NaiveGossip
 
-RULES = {"primal-dual": PRIMAL_DUAL, "greedy": GREEDY}
 TOPICS = 7
 interests = st.lists(st.sets(st.integers(0, TOPICS - 1), max_size=6), min_size=6, max_size=14)
 rules = st.sampled_from(sorted(RULES))
@@ -42,14 +42,24 @@ def profiles_of(topics: Sequence[set[int]]) -> Profiles:
     return make_profiles(np.arange(len(topics)).astype(np.uint64), starts, columns, np.ones(TOPICS))
 
 
-def built(topics: Sequence[set[int]], wanted: int, rule: str, state: int, usable: set[int], order: list[int]) -> Kept:
-    """What the kernel makes of candidates in this order for node 0. It writes no more than there is room for."""
+def built(
+    topics: Sequence[set[int]],
+    wanted: int,
+    rule: str,
+    state: int,
+    usable: set[int],
+    order: list[int],
+    load: Sequence[int] = (),
+) -> Kept:
+    """What the kernel makes of candidates in this order for node 0. It writes no more than there is room for. Without
+    `load` nobody is in a set yet."""
     room = min(wanted * len(topics[0]), len(topics) - 1)
     out, mark = np.full(room + 1, -7, np.int32), np.zeros(TOPICS, np.int32)
     able = np.isin(np.arange(len(topics)), list(usable))
     nodes = np.array(order, np.int32)
     rows = profiles_of(topics)
-    search = Search(np.full(len(topics), wanted, np.int32), RULES[rule], able, rows)
+    loads = np.array(load or [0] * len(topics), np.int32)
+    search = Search(np.full(len(topics), wanted, np.int32), RULES[rule], able, loads, rows)
     made = build_backups(0, np.uint64(state), nodes, search, mark, out[:room])
     assert not mark.any()
     assert out[made.size :].tolist() == [-7] * (room + 1 - made.size)
@@ -69,9 +79,10 @@ def test_every_backup_is_that_of_the_plain_rule(
     known = [u for u in range(len(topics)) if u not in unknown]
     order.shuffle(known)
     usable = set(range(len(topics))) - unusable
-    kept = built(topics, wanted, rule, state, usable, known)
+    load = [order.randrange(4) for _ in topics]
+    kept = built(topics, wanted, rule, state, usable, known, load)
     candidates = [u for u in known if u in usable and u != 0]
-    assert kept == naive_backups.build(topics[0], wanted, rule, state, candidates, topics)
+    assert kept == naive_backups.build(topics[0], wanted, rule, state, candidates, topics, load)
     assert len(set(kept.nodes)) == len(kept.nodes)
     assert set(kept.nodes) <= set(candidates)
     assert all(topics[u] & topics[0] for u in kept.nodes)  # individual commitment, Eq. 2
@@ -91,6 +102,19 @@ def test_primal_dual_takes_a_random_topic_and_its_best_subscriber_and_ties_are_r
     for rule in RULES:
         ties = Counter(built(topics, 1, rule, state, {1, 2}, [1, 2]).nodes[0] for state in drawn)
         assert 150 < ties[1] < 250
+
+
+def test_our_rules_spread_the_duty_where_the_papers_take_the_node_of_most_topics() -> None:
+    """Node 1 wants all topics, the others one each: full knowledge leads both rules of the paper to node 1."""
+    topics = [{0, 1, 2}, {0, 1, 2}, {0}, {1}, {2}]
+    drawn = [naive_backups.absorb(0, i) for i in range(400)]
+
+    def share_of_1(rule: str, load: Sequence[int] = ()) -> float:
+        return sum(built(topics, 1, rule, s, {1, 2, 3, 4}, [1, 2, 3, 4], load).nodes[0] == 1 for s in drawn) / 400
+
+    assert share_of_1("greedy") == share_of_1("primal-dual") == share_of_1("gain/load") == 1
+    assert 0.4 < share_of_1("random") < 0.6
+    assert share_of_1("gain/load", [0, 3, 0, 0, 0]) == 0  # a gain of 3 for its fourth set, or of 1 for the first
 
 
 def test_no_tie_is_settled_by_the_draw_of_a_topic() -> None:
@@ -234,12 +258,15 @@ class Watch:
             wanted=system.mender.wanted().tolist(),
         )
         sent = self.plain.exchange()
-        before = system.upkeep._sent["gossip"], system.upkeep._carried["gossip"]
+        before = system.messages()
         self.exchange()
-        assert (system.upkeep._sent["gossip"] - before[0], system.upkeep._carried["gossip"] - before[1]) == sent
+        after = system.messages()
+        new = {kind: after[kind].messages - before.get(kind, Sent(0, 0)).messages for kind in ("gossip", "ask")}
+        carried = after["gossip"].descriptors - before.get("gossip", Sent(0, 0)).descriptors
+        assert (new["gossip"], carried, new["ask"]) == (sent[0], sent[1], 2 * sent[2])
         self.agree(listed, present, alive)
         self.seen.update(dead=len(present - alive), departed=len(set(listed) - present))
-        self.seen.update(unsettled=len((present & alive) - settled), sent=sent[0])
+        self.seen.update(unsettled=len((present & alive) - settled), sent=sent[0], asked=sent[2])
 
     def flags(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.system.local.present, self.engine.network.alive, self.system.mender.settled
@@ -334,4 +361,4 @@ def test_the_rounds_compared_have_dead_departed_and_unsettled_nodes_in_them(rule
     watch = Watch(eventful(5, resilience=2, coverage=3, backups=rule, sample_size=4, patience=4, timeout=3))
     for _ in range(18):
         watch.step()
-    assert min(watch.seen[kind] for kind in ("dead", "departed", "unsettled", "sent")) > 3
+    assert min(watch.seen[kind] for kind in ("dead", "departed", "unsettled", "sent", "asked")) > 3

@@ -16,7 +16,7 @@ from grapevine.sim.round_run import RunConfig
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import make_config
 from grapevine.synthetic import generate
-from grapevine.systems.omen.set_cover import build_backups
+from grapevine.systems.omen.set_cover import RULES, build_backups
 from tests import naive_backups
 from tests.naive import draw
 from tests.naive_designs import Edge
@@ -98,6 +98,58 @@ def test_a_join_links_the_newcomer_and_its_backups_and_nobody_else(coverage: int
         assert (row["kind"], row["shadow"], row["added"]) == ("join", 1 + len(backups), len(new))
 
 
+# What is counted
+
+
+def sent_by(world: World, **change: list[int]) -> Counter[str]:
+    """The messages of the rounds in which this happens and is mended, by kind."""
+    before = {kind: sent.messages for kind, sent in world.system.messages().items()}
+    world.happens(**change)
+    world.run(10)
+    after = {kind: sent.messages for kind, sent in world.system.messages().items()}
+    return Counter({kind: count - before.get(kind, 0) for kind, count in after.items()})
+
+
+@pytest.mark.parametrize("resilience", [1, 3])
+def test_neighbours_tell_of_a_lost_link_whether_its_end_left_or_crashed(resilience: int) -> None:
+    """Who says goodbye takes its links along before they are counted; its neighbours still have to tell."""
+    for seed in range(3):
+        counts = {}
+        for how in ("leaves", "crashes"):
+            world = World(some_interests(seed), seed=seed, resilience=resilience, coverage=2)
+            world.run(10)
+            x = max(world.online, key=lambda v: len(world.neighbours(v)))
+            lost = len(world.neighbours(x))
+            sent = sent_by(world, **{how: [x]})
+            (row,) = world.rows(x)
+            counts[how] = sent["neighbours"] - 2 * resilience * row["added"]
+            assert sent["leave"] == (lost + 1 if how == "leaves" else 0)
+        assert counts == {"leaves": resilience * lost, "crashes": resilience * lost}
+
+
+def test_those_who_become_successors_are_told_the_neighbours() -> None:
+    """A newcomer succeeds L nodes. When one goes, the next in line succeeds the L nodes before it."""
+    interests, resilience = some_interests(2), 2
+    world = World(interests, later=[7], seed=2, resilience=resilience, coverage=2)
+    world.run(10)
+    assert "handover" not in world.system.messages()  # at first, whoever is linked tells its successors
+    before = {v: world.neighbours(v) for v in world.online}
+    around = sorted(world.online, key=lambda v: (int(world.network.ids[7]) - int(world.network.ids[v])) % 2**64)
+    sent = sent_by(world, joins=[7])
+    assert sent["handover"] == resilience
+    carried = world.system.messages()["handover"].descriptors
+    assert carried == sum(len(before[v]) for v in around[:resilience])
+    assert sent_by(world, crashes=[7])["handover"] == resilience
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_seeing_the_whole_overlay_has_its_price(sight: str) -> None:
+    world = World(some_interests(1), seed=1, coverage=2, sight=sight)
+    world.run(10)
+    sent = sent_by(world, leaves=[max(world.online, key=lambda v: len(world.neighbours(v)))])
+    assert (sent["probe"] > 0) == (sight == "overlay")
+
+
 # Tables
 
 
@@ -143,6 +195,7 @@ def test_a_run_with_churn_writes_its_tables() -> None:
     )
     assert done.summary["connected_topics"] == 1.0
     assert done.summary["lost_events"] == 0.0 and (done.summary["repair_ms"] or 0) > 0
+    assert min(done.summary[f"repair_ms_{kind}"] or 0 for kind in ("join", "leave")) > 0
 
 
 def links(rows: list[dict[str, Any]]) -> list[Edge]:
@@ -157,6 +210,19 @@ def test_with_full_knowledge_backups_are_counted_too() -> None:
     assert load["backups"].sum() == load["backup_of"].sum() > 60
     assert done.tables["repairs"].num_rows == 0
     assert done.summary["lost_events"] == 0.0 and "repair_ms" not in done.summary
+
+
+@pytest.mark.parametrize("view", ["partial", "global"])
+def test_the_duty_is_spread_by_our_rules(view: str) -> None:
+    """Who is in most sets is in fewer of them than by the rules of the paper."""
+    workload = generate("omen", nodes=120, topics=20, min_subscriptions=2, max_subscriptions=12, seed=3)
+    most = {}
+    for rule in RULES:
+        done = simulate("omen", workload, rounds=20, threads=1, view=view, coverage=3, backups=rule, resilience=1)
+        most[rule] = max(done.tables["backups"]["backup_of"].to_pylist())
+    assert max(most["gain/load"], most["random"]) < min(most["greedy"], most["primal-dual"])
+    if view == "global":  # gossip brings few candidates, and all choose by the loads of the round before
+        assert most["gain/load"] < most["random"]
 
 
 def test_full_knowledge_draws_its_backups_with_numbers_of_their_own() -> None:

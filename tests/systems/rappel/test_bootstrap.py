@@ -42,7 +42,7 @@ def test_a_virgin_session_joins_most_feeds_through_friends_that_it_meets(seed: i
     joins.messages.clear()
     world.start(6)
     world.run(120)
-    assert len(asked_first(joins, 6, 0)) <= 4
+    assert len(asked_first(joins, 6, 0)) <= 6  # of 16 feeds; later ones are of evicted children
     assert all(world.tree(topic)[6] is not None for topic in range(16))
 
 

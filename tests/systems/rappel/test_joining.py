@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 from typing import Any
 
@@ -132,6 +133,22 @@ def test_an_evicted_child_finds_its_place_below_and_skips_its_next_rejoin() -> N
     assert world.feed(1).skip_rejoin
     world.run(601)
     assert not world.feed(1).skip_rejoin
+
+
+def test_trees_may_be_built_by_coordinates_with_heights() -> None:
+    """Who ranks before whom, and how long ways are, counts the heights of both ends (Vivaldi §5.4)."""
+    world = RappelWorld([[], *[[0]] * 8], publishers=[0], children=2, heights=True)
+    world.start()
+    world.run(900)
+    world.publish(0)
+    world.run(5)
+    assert all(world.delivered(node) == [1] for node in range(1, 9))
+    for node, parent in world.tree().items():
+        assert parent is not None
+        at, above = world.peer(node).position, world.peer(parent).position
+        assert len(at) == 3 and at[-1] >= 0
+        assert world.feed(node).to_parent_ms == math.dist(at[:2], above[:2]) + at[2] + above[2]
+        assert world.feed(node).path_ms == world.feed(parent).path_ms + world.feed(node).to_parent_ms
 
 
 def test_rejoins_compact_a_tree_that_has_grown_long() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from grapevine.systems.contracts.peer import Send
-from grapevine.systems.rappel.messages import Ack, FriendRequest, Ping
+from grapevine.systems.rappel.messages import Ack, FriendRequest, Join, Ping
 from tests.rappel_world import RappelWorld, Sent
 
 
@@ -34,6 +34,17 @@ def test_a_failed_parent_is_replaced_within_45_s_and_what_was_missed_is_pulled(s
     assert world.delivered(2) == world.delivered(3) == [1]
     pulled = {node: event.pulled for _, node, event in world.witness.deliveries}
     assert pulled == {2: True, 3: False}  # pulled by one, pushed on by it
+
+
+@pytest.mark.parametrize("name_failed", [True, False])
+def test_an_orphan_names_the_parent_that_failed_unless_it_is_not_to(name_failed: bool) -> None:
+    """Ours: §4.1 does not say how it avoids to be sent back."""
+    joins = Sent(Join)
+    world = chain(10, 20, 30, watch=joins, name_failed=name_failed)
+    joins.messages.clear()
+    world.engine.crash(1)
+    world.run(46)
+    assert {message.failed for _, sender, _, message in joins.messages if sender == 2} == {1 if name_failed else None}
 
 
 def test_a_failed_child_is_forgotten() -> None:

@@ -49,6 +49,7 @@ class Pair:
             [set(workload.topics_of(p).tolist()) for p in range(workload.node_count)],
             [(rule, given[parameter]) for rule, parameter in wishes],
             seed=seed,
+            printed=[rule for rule in ("target", "disconnect", "redirect") if given[f"{rule}_rule"] == "printed"],
             **{name: given[name] for name in known if name in given},
         )
         self.slow.join(self.story.first)
@@ -102,6 +103,35 @@ def test_skewed_interests_raise_the_random_coverage_of_some_nodes_and_never_abov
     reached = [{state.k for (_, i), state in states(pair.fast).items() if i == 1} for _ in pair.run()]
     assert reached[0] == {0}
     assert set.union(*reached) == {0, 1, 2, 3, 4}
+
+
+def test_a_node_looks_at_its_degree_when_it_is_covered_for_the_first_time_and_not_again() -> None:
+    """§3.3.1. Of one topic everybody is covered after a round. Who had exactly K_g = 1 link then covers at random, too;
+    who had more does not, also when it has let go all but one by and by."""
+    workload = Workload.from_pairs(range(30), [0] * 30, node_count=30, topic_count=1)
+    config = make_config("spidercast", {"greedy_coverage": 1, "adaptive": True})
+    engine = Rounds("spidercast", workload, config, seed=4)
+    engine.step()
+    first = {p: len(state.neighbours) for (p, i), state in states(engine).items() if i == 0}
+    has_fallen = set()
+    for _ in range(20):
+        engine.step()
+        has_fallen |= {p for p in first if first[p] > 1 and len(system_of(engine).network.neighbours().row(p)) == 1}
+    assert {p for (p, i), state in states(engine).items() if i == 1 and state.k} == {p for p in first if first[p] == 1}
+    assert has_fallen
+
+
+def test_messages_carry_the_descriptors_that_the_paper_puts_into_them() -> None:
+    """Fig. 4: CONNECT and CONNECT-OK that of their sender, REDIRECT that of whom it names, the others none."""
+    pair = Pair(CASES["small margin"], churn=True)
+    for _ in pair.run():
+        pass
+    sent = pair.fast.system.messages()
+    assert min(of_kind.messages for of_kind in sent.values()) > 0
+    assert {kind for kind, of_kind in sent.items() if of_kind.descriptors == of_kind.messages} == {
+        *("connect", "connect-ok", "redirect")
+    }
+    assert {sent[kind].descriptors for kind in ("disconnect", "disconnect-ok", "leave")} == {0}
 
 
 def test_who_is_back_before_being_missed_is_answered_by_the_neighbour_it_had() -> None:

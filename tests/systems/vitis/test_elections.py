@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine import Workload
+from grapevine.blocks.views import NOBODY
 from grapevine.kernels.rng import absorb
 from grapevine.kernels.topic_graph import Scratch
 from grapevine.sim.rounds import Rounds
@@ -62,7 +63,7 @@ def test_who_is_back_in_the_same_round_begins_afresh_and_its_neighbours_notice()
 
 
 def test_gossip_goes_on_where_subscriptions_change() -> None:
-    """Everybody proposes itself again then; rounds of gossip end where an election from a fresh start does."""
+    """Rounds of gossip end where an election from a fresh start does."""
     workload = WORKLOADS["low correlation"](2)
     engine = Rounds("vitis", workload, VitisConfig(), always_gossip=True)
     for now in range(40):
@@ -77,6 +78,76 @@ def test_gossip_goes_on_where_subscriptions_change() -> None:
     gossiped = [part.copy() for part in system.proposals]
     system.settle((0, workload.topic_count))
     assert [part.tolist() for part in system.proposals] == [part.tolist() for part in gossiped]
+
+
+def test_a_new_interest_of_one_node_leaves_the_proposals_of_all_other_topics_alone() -> None:
+    workload = WORKLOADS["low correlation"](2)
+    engine = Rounds("vitis", workload, VitisConfig(), always_gossip=True)
+    for _ in range(30):
+        engine.step()
+    system, topic = engine.system, int(workload.topics_of(3)[1])
+    assert isinstance(system, Vitis)
+    wanted = [set(row.tolist()) for row in (workload.topics_of(p) for p in range(workload.node_count))]
+    joiner = next(p for p in range(workload.node_count) if topic not in wanted[p])
+    left = int(workload.topics_of(5)[0])
+
+    def told() -> dict[tuple[int, int], tuple[int, int, int]]:
+        """Gateway, parent and hops by topic and member, all as nodes."""
+        rows, proposals = engine.network.topic_nodes, system.proposals
+        return {
+            (t, int(p)): (
+                int(rows.row(t)[proposals.gateway[at]]),
+                int(rows.row(t)[proposals.parent[at]]),
+                int(proposals.hops[at]),
+            )
+            for t in range(len(engine.network.topic_ids))
+            for at, p in enumerate(rows.row(t), start=int(rows.starts[t]))
+            if proposals.gateway[at] != NOBODY
+        }
+
+    before = told()
+    engine.subscribe(joiner, topic)
+    engine.unsubscribe(5, left)
+    engine._apply_interests()
+    after = told()
+    assert len(before) == sum(map(len, wanted))
+    assert {key: value for key, value in after.items() if key[0] not in (topic, left)} == {
+        key: value for key, value in before.items() if key[0] not in (topic, left)
+    }
+    assert {key for key in before if key[0] == topic} == {key for key in after if key[0] == topic}  # not the joiner yet
+    gone = {key for key, value in before.items() if key == (left, 5) or (key[0] == left and 5 in value[:2])}
+    assert set(before) - set(after) == gone
+
+
+@pytest.mark.parametrize("notices", ["at once", "by silence"])
+def test_proposals_of_a_node_that_is_gone_count_until_it_is_noticed(notices: str) -> None:
+    workload = WORKLOADS["low correlation"](2)
+    engine = Rounds("vitis", workload, VitisConfig(notices=notices, max_age=5), always_gossip=True)
+    for _ in range(30):
+        engine.step()
+    system, network = engine.system, engine.network
+    assert isinstance(system, Vitis)
+    gateways = network.topic_nodes.columns[system.delivery().gateways]
+    victim = int(np.bincount(gateways).argmax())
+
+    def followers() -> int:
+        """Members that have a proposal from the victim itself."""
+        rows, count = network.topic_nodes, 0
+        for topic in range(workload.topic_count):
+            members, at = rows.row(topic), slice(rows.starts[topic], rows.starts[topic + 1])
+            told = zip(members, system.proposals.gateway[at], system.proposals.parent[at], strict=True)
+            count += sum(members[parent] == victim != p for p, gateway, parent in told if gateway != NOBODY)
+        return count
+
+    assert followers() > 0
+    network.leave(np.array([victim], np.int32))
+    system.forget(np.array([victim], np.int32))
+    engine.step()
+    assert (followers() > 0) == (notices == "by silence")
+    assert victim not in network.topic_nodes.columns[system.delivery().gateways]
+    for _ in range(15):
+        engine.step()
+    assert followers() == 0
 
 
 @given(st.integers(1, 40), st.floats(0, 1), st.integers(1, 6), st.integers(0, 2**32 - 1))
@@ -115,7 +186,7 @@ def test_due_is_who_got_or_lost_a_neighbour_in_the_topic_or_has_one_afresh(size:
     by_topic, alive = workload.topic_nodes, np.ones(size, np.bool_)
     everywhere, due, afresh = np.zeros(size, np.bool_), np.zeros(len(nodes), np.bool_), random.random(size) < 0.1
     among = Electorate(
-        workload.node_ids, workload.topic_ids, by_topic.starts, by_topic.columns, *now, alive, everywhere
+        workload.node_ids, workload.topic_ids, by_topic.starts, by_topic.columns, *now, alive, alive, everywhere
     )
     find_due((0, size), before, afresh, among, engine.network.profiles, due)
     for p in range(size):

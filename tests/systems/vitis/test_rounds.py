@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 import pytest
 
 from grapevine.blocks.profiles import Profiles, lay_out, make_profiles, utility
 from grapevine.kernels.ring import ring_distance
+from grapevine.model.errors import UsageError
 from grapevine.model.ids import distance
 from grapevine.sim.rounds import Rounds
+from grapevine.sim.simulate import make_config
 from grapevine.synthetic import generate
 from grapevine.systems.vitis.config import VitisConfig
 from grapevine.systems.vitis.rounds import Vitis
@@ -48,13 +52,28 @@ def test_topics_that_never_publish_do_not_count_and_hot_ones_do() -> None:
     assert utility_of(hot, 0, 1) == pytest.approx(0.8) and utility_of(hot, 0, 2) == pytest.approx(0.1)
 
 
-def settled(**parameters: int) -> Rounds:
+def settled(**parameters: Any) -> Rounds:
     workload = generate("vitis-low", nodes=300, seed=5, **SMALL)
     rounds = Rounds("vitis", workload, VitisConfig(table_size=8, **parameters), seed=3)
     for _ in range(60):
         rounds.step()
     rounds.settle((0, workload.topic_count))
     return rounds
+
+
+def test_ideal_friends_are_the_best_of_all_nodes() -> None:
+    rounds = settled(friends="ideal")
+    network = rounds.network
+    for p in range(0, network.size, 7):
+        row = network.views.links[network.views.starts[p] : network.views.starts[p + 1]].tolist()
+        values = {q: utility_of(network.profiles, p, q) for q in range(network.size) if q != p and q not in row[:3]}
+        best = sorted(values.values(), reverse=True)[:5]
+        assert [values[q] for q in row[3:]] == pytest.approx(best)
+
+
+def test_ideal_friends_cannot_be_bounded() -> None:
+    with pytest.raises(UsageError, match="most_links=20: ideal friends are not asked"):
+        make_config("vitis", {"friends": "ideal", "most_links": 20})
 
 
 @pytest.mark.parametrize("reach", [2, 3, 5, 20])

@@ -3,24 +3,22 @@
 from grapevine.experiment.claims import magnet, omen, rappel, spidercast, vitis
 from grapevine.experiment.claims.base import (
     CLAIMS,
-    MET,
-    NOT_HERE,
-    NOT_MET,
     Claim,
+    Effort,
     Evidence,
     Finding,
+    Grade,
     Judgement,
     judge_all,
 )
 
 __all__ = [
     "CLAIMS",
-    "MET",
-    "NOT_HERE",
-    "NOT_MET",
     "Claim",
+    "Effort",
     "Evidence",
     "Finding",
+    "Grade",
     "Judgement",
     "judge_all",
     "magnet",

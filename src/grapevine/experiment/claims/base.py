@@ -1,23 +1,62 @@
 """What a claim and its judge are; the claims of each paper are in a module of their own.
 
-A verdict is `met`, `not met`, or `not here` with the reason. Bands are those of the claim's row; a judge never looks at
-anything but stored series. Judges name metrics by the constants of `metrics/`, so that a wrong name fails at once.
+A judge looks at stored series alone and answers with a grade (`Grade`) on means over seeds; numbers in its texts come
+from these series, too, never from memory. Its docstring says which sentence or figure of the paper it judges, in our
+own words. Bands are those of the claim's row. Judges name metrics by the constants of `metrics/`, so that a wrong name
+fails at once.
+
+A grade other than `met` needs a cause. It is *shown* if a run isolates it (an optimum, an ablation, another network):
+then the finding names that experiment as its `cause`, which the claim lists among its experiments, so that
+`grapevine reproduce ID` runs it. Without one, the remark is a guess, and the table says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
 from grapevine.metrics.catalogue import Metric
 
-MET, NOT_MET, NOT_HERE = "met", "not met", "not here"
+
+class Grade(StrEnum):
+    """How far a measured claim agrees with the printed one."""
+
+    MET = "met"  # direction and band
+    DIRECTION = "direction"  # the direction holds, the value is outside the band
+    OTHER_DEFINITION = "other definition"  # met under a second definition; both values are shown
+    CALIBRATED = "calibrated"  # a reading was chosen by this very number, so it is no evidence
+    OTHER_DATA = "other data"  # the paper's data are not at hand, and ours differ in what decides
+    NOT_MET = "not met"
+    NOT_HERE = "not here"  # not measured, with the reason
 
 
 class MissingError(LookupError):
     """A series that a judge needs is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over seeds with half its 95 % confidence interval; written out as a person reads it."""
+
+    metric: Metric
+    mean: float
+    half: float
+    seeds: int
+
+    def __str__(self) -> str:
+        return self.metric.shown_with_spread(self.mean, self.half) if self.seeds > 1 else self.metric.shown(self.mean)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What an experiment took."""
+
+    runs: int
+    seeds: int
+    cpu_s: float  # of all runs together
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +65,13 @@ class Evidence:
 
     series: dict[str, list[dict[str, Any]]]  # by experiment
     absent: dict[str, str]  # experiment → reason
+    efforts: dict[str, Effort] = field(default_factory=dict)  # by experiment
+    quick: bool = False  # of the quick versions, which are smaller and shorter than the papers'
+
+    def needs_full_length(self, why: str) -> None:
+        """MissingError if the series are of quick versions, for a judge whose verdict would be another one there."""
+        if self.quick:
+            raise MissingError(f"not in the quick version: {why}")
 
     def rows(self, experiment: str, metric: Metric, system: str, workload: str | None = None) -> list[dict[str, Any]]:
         """The points of one metric; of all workloads when none is named."""
@@ -42,9 +88,13 @@ class Evidence:
 
     def value(self, experiment: str, metric: Metric, system: str, workload: str, **point: Any) -> float:
         """One point: the mean over seeds at these parameters."""
+        return self.estimate(experiment, metric, system, workload, **point).mean
+
+    def estimate(self, experiment: str, metric: Metric, system: str, workload: str, **point: Any) -> Estimate:
+        """One point with its 95 % interval over seeds."""
         for row in self.rows(experiment, metric, system, workload):
             if all(row["parameters"].get(key) == value for key, value in point.items()):
-                return float(row["mean"])
+                return Estimate(metric, float(row["mean"]), (row["high"] - row["low"]) / 2, row["runs"])
         raise MissingError(f"{experiment} has no {metric.name} of {system} on {workload} at {point}")
 
     def curve(self, experiment: str, metric: Metric, system: str, workload: str, x: str, **point: Any) -> list[float]:
@@ -61,11 +111,12 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a judge says of a claim: whether it is met, what was measured, and why."""
+    """What a judge says of a claim."""
 
-    measured: str
-    verdict: str
-    remark: str = ""
+    measured: str  # values with their intervals
+    grade: Grade
+    remark: str = ""  # why, or under which conditions
+    cause: str = ""  # the experiment that shows the remark to be right; none: it is a guess
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +130,11 @@ class Claim:
     band: str
     experiments: tuple[str, ...]
     judge: Callable[[Evidence], Finding]
+
+    @property
+    def number(self) -> int:
+        """Its place among the claims of the paper."""
+        return int(self.id[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +168,30 @@ def judge_all(claims: Iterable[Claim], evidence: Evidence) -> list[Judgement]:
         try:
             finding = item.judge(evidence)
         except MissingError as reason:
-            finding = Finding("–", NOT_HERE, str(reason))
+            finding = Finding("–", Grade.NOT_HERE, str(reason))
+        if finding.cause and finding.cause not in item.experiments:
+            raise ValueError(f"{item.id}: its cause {finding.cause} is not among its experiments {item.experiments}")
         made.append(Judgement(item, finding))
     return made
 
 
-def met_if(condition: bool, measured: str, remark: str = "") -> Finding:
-    """A finding that the claim is met exactly if the condition holds."""
-    return Finding(measured, MET if condition else NOT_MET, remark)
+def met_if(
+    condition: bool, measured: str, remark: str = "", *, cause: str = "", otherwise: Grade = Grade.NOT_MET
+) -> Finding:
+    """A finding that the claim is met exactly if the condition holds; `otherwise` is its grade if it does not."""
+    return Finding(measured, Grade.MET if condition else otherwise, remark, cause)
+
+
+def graded(*, band: bool, direction: bool, measured: str, remark: str = "", cause: str = "") -> Finding:
+    """A finding with the grade `met` if direction and band hold, `direction` if the direction alone does."""
+    return met_if(
+        band and direction, measured, remark, cause=cause, otherwise=Grade.DIRECTION if direction else Grade.NOT_MET
+    )
+
+
+def within(value: float, claimed: float, share: float) -> bool:
+    """Whether a value is off the claimed one by no more than this share of it."""
+    return abs(value / claimed - 1) <= share
 
 
 def falls(curve: list[float]) -> bool:

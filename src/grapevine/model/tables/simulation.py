@@ -71,7 +71,12 @@ TOPIC_OVERLAY = Table(
         Column("clusters", LONG, "connected parts of their links; 1: the topic is connected"),
         Column("largest_cluster", LONG, "subscribers in the largest part"),
         Column("gateways", LONG, "subscribers that look up the topic's rendezvous"),
-        Column("diameter", LONG, "longest shortest path inside a cluster; empty: not asked for this topic", True),
+        Column(
+            "diameter",
+            LONG,
+            "longest shortest path inside a cluster (the topic's diameter if it is the only one); empty: not asked for",
+            True,
+        ),
     ),
 )
 
@@ -98,7 +103,9 @@ ROUNDS = Table(
         Column("delay_ms_p95", REAL, "timed runs: 95th percentile of these delays", True),
         Column("stretch_p50", REAL, "median length of their ways in coordinates, over the direct distance", True),
         Column("stretch_p95", REAL, "95th percentile of these ratios", True),
-        Column("diameter", REAL, "mean diameter of the sampled topics; empty: not asked for", True),
+        Column(
+            "diameter", REAL, "mean diameter of the sampled topics in one cluster; empty: none, or not asked for", True
+        ),
     ),
 )
 
@@ -110,9 +117,11 @@ MESSAGES = Table(
         Column(
             "kind",
             TEXT,
-            "SpiderCast: connect, connect-ok, redirect, disconnect, disconnect-ok, leave. OMen: gossip (views), join, "
-            "notify (an event to the successors), collect (the shadow set asked, and its answers), connect (new "
-            "links to their ends), neighbours (changed links to the successors), done. Timed runs: message kinds",
+            "SpiderCast: connect, connect-ok, redirect, disconnect, disconnect-ok, leave. OMen: gossip (views), ask "
+            "(new backups for their topics, and their answers), join, leave, notify (an event to the successors), "
+            "collect (the shadow set asked, and its answers), probe (along links, to see what is connected), connect "
+            "(new links to their ends), neighbours (changed links to the successors), handover (a node's neighbours to "
+            "a new successor), done. Timed runs: message kinds",
         ),
         Column("count", LONG, "messages since the measured round before"),
         Column("descriptors", LONG, "descriptors of nodes (address and topics) that they carried"),

@@ -25,12 +25,13 @@ class Relations(Meaning):
 
     social: bool = False  # items are users, who publish in their own topic; relations to oneself are removed
     both_ways: bool = False  # the item subscribes to the user, too
+    mutual: bool = False  # a relation counts only where the item is related to the user, too; the others are removed
     seconds: int | None = None  # the field with the time of a relation; an item's rate is then its relations a day
 
     def write(self, run: IngestRun, rows: DataFrame) -> None:
         """Write nodes, topics and subscriptions."""
         edges = self._edges(run, rows)
-        relations = run.counts["rows"] - run.counts["self_loops"]
+        relations = run.counts["rows"] - run.counts["self_loops"] - run.counts.get("one_sided", 0)
         users, items = edges.select(F.col("user").alias("name")), edges.select(F.col("item").alias("name"))
         nodes = run.number(users.union(items) if self.social else users, "node")
         topics = run.number(items, "topic")
@@ -51,9 +52,14 @@ class Relations(Meaning):
             edges = edges.filter("user <> item")
         if run.counts["rows"] == run.counts["self_loops"]:
             raise UsageError(f"not readable as {run.format}: every row relates a user to itself")
-        if self.both_ways:
-            edges = edges.union(edges.select(F.col("item").alias("user"), F.col("user").alias("item")))
-        return edges
+        turned = edges.select(F.col("item").alias("user"), F.col("user").alias("item"))
+        if self.mutual:
+            mutual = edges.join(turned.distinct(), ["user", "item"], "leftsemi")
+            run.counts["one_sided"] = run.count(edges, "counting relations") - run.count(mutual, "counting mutual ones")
+            if run.counts["rows"] == run.counts["self_loops"] + run.counts["one_sided"]:
+                raise UsageError(f"not readable as {run.format}: no two users are related both ways")
+            return mutual
+        return edges.union(turned) if self.both_ways else edges
 
     def _with_publishers(self, nodes: DataFrame, topics: DataFrame) -> DataFrame:
         """Topics with the node that has the same name, where items are users."""

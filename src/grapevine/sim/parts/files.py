@@ -2,7 +2,7 @@
 
     shared/NAME-NUMBER.npy        profiles and the like; never changed, a new one gets a new number
     rows/VERSION/PART/FIELD.npy   rows of a part; appears whole, by a rename
-    calls/VERSION/PART/…          what came in a move and is needed in the next
+    calls/VERSION/PART-WHAT/…     what came in a move, or was made in it, and is needed in the next
     note.json                     the last complete round, and where its rows are; replaced by a rename
 
 The folder is on a file system that all workers share. Whoever repeats a move writes the same bytes, so the first to
@@ -30,8 +30,8 @@ from grapevine.sim.parts.cells import VIEWS
 Arrays = Mapping[str, NDArray[Any]]
 
 
-def store(folder: Path, arrays: Arrays) -> int:
-    """Write arrays as a folder that appears whole; returns how many bytes. If it is there already, it stays."""
+def store(folder: Path, arrays: Arrays) -> None:
+    """Write arrays as a folder that appears whole. If it is there already, it stays."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=folder.parent))
     try:
@@ -44,7 +44,6 @@ def store(folder: Path, arrays: Arrays) -> int:
             raise GrapevineError(f"{folder}: cannot be written ({error.strerror})") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return sum(array.nbytes for array in arrays.values())
 
 
 def fetch(folder: Path) -> dict[str, NDArray[Any]]:
@@ -55,9 +54,9 @@ def fetch(folder: Path) -> dict[str, NDArray[Any]]:
     return found
 
 
-def store_rows(folder: Path, rows: Rows) -> int:
-    """Write the rows of a part; returns how many bytes."""
-    return store(folder, {name: getattr(rows, name) for name in VIEWS} | {f"of-{k}": v for k, v in rows.memory.items()})
+def store_rows(folder: Path, rows: Rows) -> None:
+    """Write the rows of a part."""
+    store(folder, {name: getattr(rows, name) for name in VIEWS} | {f"of-{k}": v for k, v in rows.memory.items()})
 
 
 def fetch_rows(folder: Path, row_sizes: NDArray[np.int32]) -> Rows:
@@ -82,9 +81,10 @@ def share(folder: Path, name: str, array: NDArray[Any]) -> Path:
 def shared(path: Path) -> NDArray[Any]:
     """An array that all parts read, mapped into memory: pages are read when they are needed, and are one for all
     processes of a machine. It must not be written to, though it looks as if it could be (one type, one compilation)."""
-    if path.stat().st_size == 128:  # nothing but a header: nothing can be mapped
+    try:
+        return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
+    except ValueError:  # an empty array cannot be mapped
         return np.load(path, allow_pickle=False)
-    return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
 
 
 def write_note(folder: Path, note: Mapping[str, Any]) -> None:

@@ -42,6 +42,7 @@ class Job:
     everyone: bool  # all are online and settled
     alive: Path
     settled: Path
+    full: Path  # by node: has no room for connections; empty: there is no bound
     row_sizes: Path
     profiles: tuple[Path, ...]  # the fields of `Profiles`
     prepare: Callable[..., exchange.Select]
@@ -75,15 +76,13 @@ class Job:
 
 
 def ask_for_samples(job: Job, part: int, cells: Cells) -> Iterator[tuple[int, Cell]]:
-    """Move 1. Nothing has come yet."""
-    for _ in cells:
-        pass
+    """Move 1: requests for samples. Nothing has come yet."""
     rows = job.rows(part)
     yield from _requests(job, part, _sampling_partners(job, part, rows), rows, SAMPLES)
 
 
 def answer_samples(job: Job, part: int, cells: Cells) -> Iterator[tuple[int, Cell]]:
-    """Move 2."""
+    """Move 2: the samples that were asked for."""
     yield from _answers(job, part, cells, job.rows(part), SAMPLES, "samples")
 
 
@@ -101,7 +100,7 @@ def ask_for_views(job: Job, part: int, cells: Cells) -> Iterator[tuple[int, Cell
 
 
 def answer_views(job: Job, part: int, cells: Cells) -> Iterator[tuple[int, Cell]]:
-    """Move 4."""
+    """Move 4: the views that were asked for."""
     yield from _answers(job, part, cells, _sampled(job, part), VIEWS, "views")
 
 
@@ -110,7 +109,9 @@ def choose_links(job: Job, part: int, cells: Cells) -> Iterator[tuple[int, Cell]
     rows, answers = _sampled(job, part), _sorted(cells)
     asked = _exchange_partners(job, part, rows)
     views, contacts = _gather(job, part, rows, asked, answers, VIEWS, "views")
-    this = exchange.Exchange(job.seed, job.now, job.now - job.max_age, views, contacts, job.everyone)
+    this = exchange.Exchange(
+        job.seed, job.now, job.now - job.max_age, views, contacts, job.everyone, files.shared(job.full)
+    )
     new = rows.unwritten()
     out = exchange.NewRows(new.links, new.heard, new.backups)
     if len(rows.starts) > 1:

@@ -1,7 +1,7 @@
 """A network whose rows are in files between rounds, and whose exchanges are done by tasks elsewhere.
 
 To a system it is a `Network`: the same steps with the same results. Rows are fetched when somebody looks at them
-(measurements, joins, walks) and dropped after the next exchange; if they were changed, they are stored first.
+(measurements, joins, walks) and dropped before the next exchange; if they were changed, they are stored first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from grapevine.kernels.csr import Columns
 from grapevine.model.workload import Workload
 from grapevine.sim.parts import files
 from grapevine.sim.parts.cells import VIEWS
-from grapevine.sim.parts.moves import Job
+from grapevine.sim.parts.moves import Job, digest
 from grapevine.sim.parts.split import Split
 
 
@@ -99,14 +99,20 @@ class PartedNetwork(Network):
         if self._changed or self._version is None:
             self._version = f"{self.now}-begun"
             self._store(self._version)
+        full = self.full(ring_slots)
+        links = self.rows.links if self.most_links is not None else None
         self._rows, self._changed = None, False  # others need the memory
         before, after = self._version, f"{self.now}"
-        job = self._job(rules, before, after, ring_slots=ring_slots, max_age=max_age)
+        job = self._job(rules, before, after, full, ring_slots=ring_slots, max_age=max_age)
         shutil.rmtree(self._folder / "rows" / after, ignore_errors=True)
         shutil.rmtree(self._folder / "calls", ignore_errors=True)
         self.report = self._run(job)
         self.bytes_sent += self.report.bytes_sent
         self._version, self._neighbours = after, None
+        if links is not None:  # answers to requests are worked out here, where all tables come together
+            self.accept(links, self.rows, ring_slots)
+            self.links_changed()
+            self.report = self.report._replace(digest=digest(0, self.rows))
 
     def put_away(self) -> str:
         """See to it that the rows of this moment are in files; returns the version that they are."""
@@ -126,7 +132,9 @@ class PartedNetwork(Network):
         self.alive, self.joined, self._settles = (presence[name] for name in ("alive", "joined", "settles"))
         self._version, self._rows, self._changed, self._neighbours = version, None, False, None
 
-    def _job(self, rules: Rules, before: str, after: str, *, ring_slots: int, max_age: int) -> Job:
+    def _job(
+        self, rules: Rules, before: str, after: str, full: NDArray[np.bool_], *, ring_slots: int, max_age: int
+    ) -> Job:
         reads = {
             name: self._publish(f"read-{name}", found) if isinstance(found, np.ndarray) else found
             for name, found in rules.reads.items()
@@ -145,6 +153,7 @@ class PartedNetwork(Network):
             everyone=bool(alive.all() and settled.all()),
             alive=self._publish("alive", alive),
             settled=self._publish("settled", settled),
+            full=self._publish("full", full),
             row_sizes=self._publish("row_sizes", self.row_sizes),
             profiles=profiles,
             prepare=rules.prepare,

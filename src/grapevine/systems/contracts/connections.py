@@ -13,7 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import connections
-from grapevine.blocks.connections import GREEDY, LEAVE, MESSAGE_KINDS, NOTHING, RANDOM, Messages, Rows, Step, Task
+from grapevine.blocks.connections import (
+    COMMON_ORDER,
+    COMMON_STREAM,
+    GREEDY,
+    LEAVE,
+    MESSAGE_KINDS,
+    NOTHING,
+    OWN_TIES,
+    RANDOM,
+    Messages,
+    Printed,
+    Rows,
+    Step,
+    Task,
+)
 from grapevine.blocks.coverage import Membership
 from grapevine.blocks.network import Network
 from grapevine.blocks.views import NOBODY
@@ -21,6 +35,10 @@ from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns
 from grapevine.model.config import parameter
 from grapevine.systems.contracts.rounds import Delivery, FloodingConfig, RoundSystem, Sent
+
+RULES = "prose", "printed"  # where the paper's text and its figures differ
+TIES = {"random": OWN_TIES, "order": COMMON_ORDER, "stream": COMMON_STREAM}
+DESCRIPTORS = {"connect": 1, "connect-ok": 1, "redirect": 1}  # that a message carries (Fig. 4); the others: none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +66,28 @@ class ConnectionConfig(FloodingConfig):
     )
     ties: str = parameter(
         "random",
-        "of equally good nodes everybody asks a random one, or all the same one (by a common order)",
-        source="SpiderCast Fig. 5: random; order is an experiment of ours (docs/papers.md#spidercast)",
-        choices=("random", "order"),
+        "of equally good nodes everybody asks a random one of its own (random), or all the same one: by a common order "
+        "(order), or by one that is drawn anew in every round, as if all nodes had the same random numbers (stream)",
+        source="SpiderCast Fig. 5: random; order and stream are experiments of ours (docs/papers.md#spidercast)",
+        choices=tuple(TIES),
+    )
+    target_rule: str = parameter(
+        "prose",
+        "when an accepted link raises the target L: from Margin above it on (prose), or always (printed)",
+        source="SpiderCast §2.3: prose; Fig. 4, lines 4, 15: printed",
+        choices=RULES,
+    )
+    disconnect_rule: str = parameter(
+        "prose",
+        "who lets a needed neighbour go: who is above its limit L^max (prose), or above its target L (printed)",
+        source="SpiderCast §2.3.1: prose; Fig. 4, line 23: printed",
+        choices=RULES,
+    )
+    redirect_rule: str = parameter(
+        "prose",
+        "who is named in a REDIRECT: a neighbour below its target (prose), or less than Margin above it (printed)",
+        source="SpiderCast §2.3.1: prose; Fig. 4, line 7: printed",
+        choices=RULES,
     )
 
 
@@ -142,7 +179,8 @@ class ConnectionSystem(RoundSystem):
         """One iteration of a task at every node, and the messages that come of it."""
         network = self.network
         degree, target = task.degree.copy(), task.target.copy()
-        step = Step(network.seed, network.now, self.config.margin, task, degree, target, rows, network.profiles)
+        config, profiles = self.config, network.profiles
+        step = Step(network.seed, network.now, config.margin, _printed(config), task, degree, target, rows, profiles)
         messages = Messages(*np.empty((4, network.size), np.int32))
         network.in_chunks(lambda a, b: connections.maintain(step, (a, b), members, messages))
         order = connections.arrivals(network.seed, network.now, task.role, np.flatnonzero(messages.kind != NOTHING))
@@ -173,10 +211,10 @@ class ConnectionSystem(RoundSystem):
             task.limit[:] = self.limit(task.rule, task.k)
 
     def messages(self) -> dict[str, Sent]:
-        """Messages since the start of the run. Each carries its sender's descriptor, a redirect also that of the node
-        that it points to."""
+        """Messages since the start of the run. CONNECT and CONNECT-OK carry their sender's descriptor, a REDIRECT that
+        of the node that it names; the others carry none (Fig. 4)."""
         return {
-            kind: Sent(count, 2 * count if kind == "redirect" else count)
+            kind: Sent(count, DESCRIPTORS.get(kind, 0) * count)
             for kind, count in zip(MESSAGE_KINDS, self._sent.tolist(), strict=True)
         }
 
@@ -187,5 +225,9 @@ class ConnectionSystem(RoundSystem):
 def _new_task(role: int, rule: int, size: int, config: ConnectionConfig) -> Task:
     k, limit, target, degree = np.zeros((4, size), np.int32)
     redirect, asked = np.full(size, NOBODY, np.int32), np.full((size, config.quarantine_rounds), NOBODY, np.int32)
-    same_order, counts_topics = config.ties == "order", rule in (GREEDY, RANDOM)
-    return Task(role, rule, k, limit, target, degree, redirect, asked, same_order, counts_topics)
+    counts_topics = rule in (GREEDY, RANDOM)
+    return Task(role, rule, k, limit, target, degree, redirect, asked, TIES[config.ties], counts_topics)
+
+
+def _printed(config: ConnectionConfig) -> Printed:
+    return Printed(*(rule == "printed" for rule in (config.target_rule, config.disconnect_rule, config.redirect_rule)))

@@ -40,6 +40,21 @@ REPAIR_MS = Metric(
     "repair_ms", "repair, mean", "Processor time that the repair after a change takes.", "ms", better="low"
 )
 
+REPAIR_MS_JOIN = Metric(
+    "repair_ms_join",
+    "repair after a join, mean",
+    "Processor time that the repair after a join takes.",
+    "ms",
+    better="low",
+)
+REPAIR_MS_LEAVE = Metric(
+    "repair_ms_leave",
+    "repair after a leave, mean",
+    "Processor time that the repair after a leave or crash takes.",
+    "ms",
+    better="low",
+)
+
 NO_EDGES: Edges = np.empty(0, np.int32), np.empty(0, np.int32)
 
 
@@ -65,12 +80,13 @@ class DesignedSystem(RoundSystem):
     """A centre that designs the overlay whenever who is there, or what they want, has changed; nodes send nothing."""
 
     config: DesignConfig
-    own_findings = (REPAIR_MS,)
+    own_findings = (REPAIR_MS, REPAIR_MS_JOIN, REPAIR_MS_LEAVE)
     rule: ClassVar[int]  # GM, MINMAX_ODA or LOW_ODA
 
     def __init__(self, config: DesignConfig, network: Network) -> None:
         self._edges = NO_EDGES
         self._repair_s: list[float] = []  # CPU seconds of designs after churn
+        self._alone_s: dict[Metric, list[float]] = {}  # of those after joins alone, and after leaves alone
         # Who was online at the last design; where it differs from who is online now, a new design is due.
         self._designed_for = np.zeros(network.size, np.bool_)
         super().__init__(config, network)
@@ -108,9 +124,16 @@ class DesignedSystem(RoundSystem):
         existing = self._edges if self.config.repair == "mend" else NO_EDGES
         self._edges = design_overlay(self.network, self.rule, self.rho, existing)
         if not first:
-            self._repair_s.append(time.thread_time() - began)
+            self._note_time(time.thread_time() - began)
         self._designed_for = self.network.alive.copy()
         self._store()
+
+    def _note_time(self, seconds: float) -> None:
+        """What the design took; where both came and went since the last one, it belongs to neither."""
+        self._repair_s.append(seconds)
+        came, went = self.network.alive & ~self._designed_for, self._designed_for & ~self.network.alive
+        if came.any() != went.any():
+            self._alone_s.setdefault(REPAIR_MS_JOIN if came.any() else REPAIR_MS_LEAVE, []).append(seconds)
 
     def _store(self) -> None:
         """Every edge into the tables of both ends."""
@@ -125,4 +148,5 @@ class DesignedSystem(RoundSystem):
         return self.flooding()
 
     def findings(self) -> dict[str, float]:
-        return {REPAIR_MS.name: 1000 * float(np.mean(self._repair_s))} if self._repair_s else {}
+        times = {REPAIR_MS: self._repair_s, **self._alone_s}
+        return {metric.name: 1000 * float(np.mean(seconds)) for metric, seconds in times.items() if seconds}

@@ -14,6 +14,7 @@ comes from the generator that a peer is given, so that a simulation is a functio
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -171,6 +172,12 @@ class Peer(ABC):
         """The application no longer wants a topic's events; nothing happens if it did not."""
         return []
 
+    def declare_rate(self, now: float, topic: int, rate: float) -> Effects:
+        """The application says how often events are published in a topic that it subscribes to, or will: a number of
+        its own unit, the same for all topics and nodes. UsageError if that is no rate. Most systems have no use for it.
+        """
+        return []
+
     def meet(self, now: float, node: Address) -> Effects:
         """The host has found somebody of the network: to begin with, or later, in case the network fell apart."""
         return []
@@ -267,6 +274,10 @@ class PeerSystem(ABC, Generic[PeerType]):
     def position(self, peer: PeerType) -> tuple[float, ...] | None:
         """The peer's network coordinates in ms; None where the system has none, or it does not know them yet."""
         return None
+
+    def distance(self, a: tuple[float, ...], b: tuple[float, ...]) -> float:
+        """How far apart two of its network coordinates are, ms."""
+        return math.dist(a, b)
 
     def own_rows(self, peers: Mapping[Address, PeerType]) -> dict[str, list[dict[str, Any]]]:
         """Rows of the system's own tables, by their names, from the peers that are online at the end of a run."""

@@ -87,6 +87,19 @@ class FloodingConfig(Config):
     )
 
 
+@dataclass(frozen=True, kw_only=True)  # no slots, as above
+class BoundedConfig(Config):
+    """For systems whose links may need the consent of the other end."""
+
+    most_links: int | None = parameter(
+        None,
+        "connections that a node has at most, both ways (blocks/acceptance); none: whoever is linked to accepts",
+        source="ours: the papers bound the links that a node chooses, not those that others have to it",
+        low=5,
+        high=100_000,
+    )
+
+
 class RoundSystem(ABC):
     """A protocol on a network. One object lives as long as the network; the round engine calls it, nobody else."""
 
@@ -94,12 +107,18 @@ class RoundSystem(ABC):
     own_tables: ClassVar[tuple[MeasuredTable, ...]] = ()  # that only it fills, and what is measured of them
     own_findings: ClassVar[tuple[Metric, ...]] = ()  # numbers that only it finds
     ring_slots: ClassVar[int] = 0  # the first slots of a table that hold successor and predecessor
+    routes_to_nodes: ClassVar[bool] = False  # instead of looking topics up by the links of the ring
 
     slot_memory: ClassVar[SlotMemory] = NO_MEMORY  # what is remembered beside links, for their owner alone
 
     def __init__(self, config: Any, network: Network) -> None:
         self.config, self.network = config, network
+        network.most_links = self.most_links()
         network.set_room(self.row_sizes(), self.slot_memory)
+
+    def most_links(self) -> int | None:
+        """How many connections a node accepts, both ways; None: there is no bound. Asked once, at the start."""
+        return self.config.most_links if isinstance(self.config, BoundedConfig) else None
 
     @abstractmethod
     def row_sizes(self) -> NDArray[np.int64]:
@@ -160,6 +179,11 @@ class RoundSystem(ABC):
         """Delivery over the links between subscribers alone; a `FloodingConfig` says whether over all of them."""
         nobody = np.zeros(len(self.network.topic_nodes.columns), np.bool_)
         return Delivery(True, nobody, spanning=getattr(self.config, "dissemination", "flood") == "tree")
+
+    def route_hops(self, routes: int) -> float | None:
+        """Mean hops of so many random routes; None if none of them arrived. Asked of systems that route to nodes
+        (`routes_to_nodes`), with somebody online."""
+        raise NotImplementedError
 
     def messages(self) -> dict[str, Sent]:
         """Control messages since the start of the run, by kind; empty where the system does not count them.

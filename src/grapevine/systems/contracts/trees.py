@@ -42,6 +42,14 @@ REJOINS_AT_HEIGHT = Metric(
     better="low",
 )
 
+MESSAGES_AT_HEIGHT = Metric(
+    "messages_per_s_at_height_{number}",
+    "messages a second at height {number}",
+    "Messages that a node sends and receives in a second of being there, in the mean over the nodes that ended the run "
+    "at height {number} of their tree, in several trees the least (Rappel Fig. 11b).",
+    better="low",
+)
+
 TREES = MeasuredTable(
     PLACES,
     (
@@ -51,6 +59,20 @@ TREES = MeasuredTable(
         Measure(REJOINS_AT_HEIGHT, "avg(rejoins)", by="height"),
     ),
 )
+
+
+def messages_by_height(places: pa.Table, peers: pa.Table) -> dict[str, float]:
+    """`MESSAGES_AT_HEIGHT` of every height, by the names of its metrics, from the tables `places` and `peers`."""
+    height: dict[int, int] = {}
+    for node, known in zip(places["node"].to_pylist(), places["height"].to_pylist(), strict=True):
+        if known is not None:
+            height[node] = min(known, height.get(node, known))
+    rates: dict[int, list[float]] = {}
+    for row in peers.to_pylist():
+        if row["node"] in height and row["online_s"] > 0:
+            rate = (row["messages_in"] + row["messages_out"]) / row["online_s"]
+            rates.setdefault(height[row["node"]], []).append(rate)
+    return {MESSAGES_AT_HEIGHT.of(number=at).name: sum(some) / len(some) for at, some in sorted(rates.items())}
 
 
 def place_rows(system: PeerSystem[Any], peers: Mapping[Address, Peer]) -> list[dict[str, Any]]:

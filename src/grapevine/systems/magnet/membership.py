@@ -2,7 +2,8 @@
 
 The subscribers of a topic form a tree over the control ring, a name-independent DHT: each routes towards the topic's
 home, the first node after the topic's id. Samples travel up this tree. Whoever has more than k interests, its
-own included, keeps k of them at random; what arrives at the home is the sample, and the home tells all subscribers.
+own included, keeps k of them at random; what arrives at the home is the sample, and the home tells all subscribers
+down the same tree. No two samplings of a run share a draw: a topic's sample is another one each time.
 The control ring is a Chord (Stoica et al. 2001) with exact fingers: its upkeep is not Magnet's subject.
 """
 
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.small_world import Ids
 from grapevine.blocks.views import INTEREST_SAMPLES, NOBODY
 from grapevine.kernels.csr import Columns, Starts
@@ -48,19 +50,56 @@ def next_position(at: int, home: int, ring: Ids) -> int:
 
 
 @njit
+def route_length(at: int, home: int, ring: Ids) -> int:
+    """Hops of Chord's route between two positions."""
+    hops = 0
+    while at != home:
+        at = next_position(at, home, ring)
+        hops += 1
+    return hops
+
+
+@njit
+def count_lookups(starts: Columns, ends: Columns, control: ControlRing) -> int:
+    """Hops of the routes over the control ring from each of the nodes `starts` to that of `ends` beside it; of nodes
+    that are not online there are none."""
+    hops = 0
+    for i in range(len(starts)):
+        at, end = control.position[starts[i]], control.position[ends[i]]
+        if at != NOBODY and end != NOBODY:
+            hops += route_length(int(at), int(end), control.ids)
+    return hops
+
+
+@njit
+def count_questions(nodes: Columns, profiles: Profiles, known: Columns, control: ControlRing) -> tuple[int, int]:
+    """Messages by which these online nodes ask the homes of their topics for samples (known[t] of topic t), with the
+    answers; and the interests that these carry."""
+    messages, interests = 0, 0
+    for p in nodes:
+        for topic in profiles.topics[profiles.starts[p] : profiles.starts[p + 1]]:
+            messages += route_length(int(control.position[p]), int(control.homes[topic]), control.ids) + 1
+            interests += known[topic]
+    return messages, interests
+
+
+@njit
 def sample_topics(
     seed: int,
-    now: int,
+    sampling: int,
     topics: tuple[int, int],
     control: ControlRing,
     subscribers: tuple[Starts, Columns],
     samples: NDArray[np.int32],
     size: Columns,
-) -> None:
+) -> tuple[int, int]:
     """One sampling round of the topics first … last-1: samples[t] gets size[t] of the topic's online subscribers.
 
-    At most as many as `samples` has columns. What stood there before is not used.
+    At most as many as `samples` has columns. What stood there before is not used. `sampling` is the number of the
+    round, which no other round of the run has. Returns the messages, one up and one down on every edge of a topic's
+    tree, and the interests that they carry.
     """
+    messages, interests = 0, 0
     starts, columns = subscribers
     ring, position, homes = control.ids, control.position, control.homes
     k = samples.shape[1]
@@ -82,15 +121,19 @@ def sample_topics(
             j = up[i]
             if j == NOBODY:
                 continue
+            messages, interests = messages + 2, interests + count[i]
             for s in range(count[i]):
-                _offer(held[i, s], draw(seed, INTEREST_SAMPLES + now, topic, held[i, s]), j, k, held, count, offered)
+                bits = draw(seed, INTEREST_SAMPLES + sampling, topic, held[i, s])
+                _offer(held[i, s], bits, j, k, held, count, offered)
         size[topic] = 0
         if len(tree) > 0:
             root = local[homes[topic]]
             size[topic] = count[root]
             samples[topic, : count[root]] = held[root, : count[root]]
+            interests += (len(tree) - 1) * count[root]
         for i in tree:
             local[i] = NOBODY
+    return messages, interests
 
 
 @njit

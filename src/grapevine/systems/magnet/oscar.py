@@ -98,11 +98,13 @@ def rewire(
     views: Views,
     profiles: Profiles,
     out: tuple[Columns, Columns],
-) -> None:
+) -> int:
     """New fingers of the nodes first … last-1 into the slots behind the ring's; no node is a finger twice.
 
     `out` has the shapes of the tables' links and `heard`. A slot stays empty when `TRIES` walks found nobody new.
+    Returns how many walks it took.
     """
+    made = 0
     dense = np.zeros(len(profiles.weights), profiles.weights.dtype)
     partitions = Partitions(np.empty(MOST_PARTITIONS, np.uint64), np.empty(MOST_PARTITIONS, np.int32))
     fingers, heard = out
@@ -112,6 +114,7 @@ def rewire(
         a, b = views.starts[u], views.starts[u + 1]
         state = absorb(stream(seed, now, u), FINGERS)
         count = cut(u, state, walks, partitions)
+        made += walks.per_median * min(count + 1, MOST_PARTITIONS)  # the last median was not found
         if walks.choices > 1:
             lay_out(u, profiles, dense)
         for slot in range(a + RING_SLOTS, b):
@@ -121,11 +124,13 @@ def rewire(
                     break
                 bits = absorb(absorb(state, MOST_PARTITIONS + slot - a), attempt)
                 q = _pick(u, bits, walks, (count, partitions), profiles, dense)
+                made += walks.choices
                 if not (fingers[a:slot] == q).any():
                     fingers[slot], heard[slot] = q, now
                     break
         if walks.choices > 1:
             clear(u, profiles, dense)
+    return made
 
 
 @njit

@@ -18,7 +18,7 @@ from grapevine.systems.magnet import circle as ring
 from grapevine.systems.magnet import membership
 from grapevine.systems.magnet.circle import Circle
 from grapevine.systems.magnet.config import MagnetConfig
-from grapevine.systems.magnet.home_trees import OscarSystem, join_neighbours
+from grapevine.systems.magnet.home_trees import SAMPLE, OscarSystem, join_neighbours
 
 GROWTH = 1.25  # the membership service samples anew when the network has grown by so much, while it is built
 
@@ -79,6 +79,7 @@ class Magnet(OscarSystem):
         topics = len(network.topic_ids)
         self._samples = np.full((topics, config.samples), NOBODY, np.int32)
         self._known = np.zeros(topics, np.int32)
+        self._samplings = 0  # rounds of the membership service so far, each with draws of its own
         super().__init__(config, network)
 
     @property
@@ -108,19 +109,27 @@ class Magnet(OscarSystem):
 
     def _sample_interests(self) -> None:
         """One round of the membership service (§3.4) for every topic; without online nodes nobody is known."""
-        network, (nodes, ids) = self.network, self._control_ring()
-        if len(nodes) == 0:
-            self._known[:] = 0
+        network, samples, known = self.network, self._samples, self._known
+        self._samplings += 1
+        control, subscribers = self.control_ring(), (network.topic_nodes.starts, network.topic_nodes.columns)
+        if len(control.ids) == 0:
+            known[:] = 0
             return
-        position = np.full(network.size, NOBODY, np.int32)
-        position[nodes] = np.arange(len(nodes))
-        ring = membership.ControlRing(ids, position, membership.home_positions(ids, network.topic_ids))
-        subscribers = network.topic_nodes.starts, network.topic_nodes.columns
-        samples, known = self._samples, self._known
-        network.in_chunks(
-            lambda a, b: membership.sample_topics(network.seed, network.now, (a, b), ring, subscribers, samples, known),
+        number = self._samplings
+        messages, interests = self._summed(
+            lambda a, b: membership.sample_topics(network.seed, number, (a, b), control, subscribers, samples, known),
             len(network.topic_ids),
         )
+        self._count(SAMPLE, messages, interests)
+
+    def known_subscribers(self) -> tuple[NDArray[np.int32], Columns]:
+        return self._samples, self._known
+
+    def join_messages(self, nodes: Columns) -> tuple[int, int]:
+        """Also the questions to the homes of their topics, and a word to the two nodes that each comes between."""
+        own, carried = super().join_messages(nodes)
+        asked, told = membership.count_questions(nodes, self.network.profiles, self._known, self.control_ring())
+        return own + asked + 2 * len(nodes), carried + asked + told + 2 * len(nodes)
 
     def forget(self, nodes: Columns) -> None:
         """Who left is taken out of the circle, newcomers join it. The membership service samples first, so that
@@ -130,11 +139,16 @@ class Magnet(OscarSystem):
         super().forget(nodes)
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        return super().saved() | {"samples": self._samples, "known": self._known}
+        return super().saved() | {
+            "samples": self._samples,
+            "known": self._known,
+            "samplings": np.array([self._samplings]),
+        }
 
     def restore(self, saved: dict[str, NDArray[Any]]) -> None:
         super().restore(saved)
         self._samples, self._known = saved["samples"], saved["known"]
+        self._samplings = int(saved["samplings"][0])
 
     def interests_changed(self, nodes: Columns) -> None:
         """Whoever has other interests now leaves the circle and joins it again (§3.2)."""

@@ -183,17 +183,18 @@ def exchange_round(
     search: Search,
     kept: Kept,
     contacts: Contacts,
-    out: tuple[Backups, NDArray[np.int64]],
+    out: tuple[Backups, NDArray[np.int64], NDArray[np.int64]],
 ) -> None:
     """`selectView` (Algorithm 4) of the nodes first … last-1, after one exchange of buffers with partner and callers.
 
     Whoever is chosen is asked for its topics, so those who do not answer (`usable`) are not chosen. `out` are the new
-    sets, and how many descriptors each node sends.
+    sets, how many descriptors each node sends, and how many others it asks: those who were not in the set before.
     """
     partner, starts, who = contacts
     ring, backups, views = kept
-    new, buffer_size = out
+    new, buffer_size, asked = out
     mark, size = np.zeros(len(search.profiles.weights), np.int32), len(ring.listed)
+    was_in = np.zeros(len(ring.place), np.bool_)  # all False between two sets
     for v in range(nodes[0], nodes[1]):
         if not views.alive[v] or ring.place[v] == NOBODY:
             continue
@@ -221,9 +222,36 @@ def exchange_round(
             made = build_backups(subject, state, known.nodes[: known.size[0]], search, mark, row)
             new.size[rank, subject], new.coverage[rank, subject] = made.size, made.coverage
             new.complete[rank, subject] = made.complete
+            before = backups.nodes[rank, backups.starts[subject] :][: backups.size[rank, subject]]
+            asked[v] += _newcomers(before, row[: made.size], was_in)
             grew = made.coverage > backups.coverage[rank, subject]
             new.gained[rank, subject] = now if grew else backups.gained[rank, subject]
             rank += ring.present[subject]
+
+
+@njit
+def _newcomers(before: Columns, after: Columns, was_in: NDArray[np.bool_]) -> int:
+    """How many of a set were not in the one before. `was_in` is False for every node, before and after."""
+    count = 0
+    for u in before:
+        was_in[u] = True
+    for u in after:
+        count += not was_in[u]
+    for u in before:
+        was_in[u] = False
+    return count
+
+
+@njit
+def count_sets(backups: Backups, alive: NDArray[np.bool_], out: Columns) -> None:
+    """Adds to `out`, by node, the sets that it is in; what the dead keep does not count."""
+    for rank in range(backups.keeper.shape[0]):
+        for subject in range(backups.keeper.shape[1]):
+            keeper = backups.keeper[rank, subject]
+            if keeper != NOBODY and alive[keeper]:
+                first = backups.starts[subject]
+                for u in backups.nodes[rank, first : first + backups.size[rank, subject]]:
+                    out[u] += 1
 
 
 @njit

@@ -30,7 +30,7 @@ class OmenConfig(GossipConfig, FloodingConfig):
     sight: str = parameter(
         "overlay",
         "links that a coordinator counts: inside the shadow set, also to its members' neighbours, or the whole overlay",
-        source="OMen Lemma 1: E_cur are all links; the others are ours (docs/papers.md#omen)",
+        source="OMen Lemma 1: E_cur are all links; Alg. 1: shadow; neighbours is ours (docs/papers.md#omen)",
         choices=tuple(SIGHTS),
     )
     rho: float = parameter(

@@ -44,6 +44,13 @@ class Desks:
         self._upkeep, self._timeout = upkeep, timeout
         self.of: dict[int, Desk] = {}
 
+    def ring_changed(self) -> None:
+        """Somebody came or went, or what happened to somebody is handled. Whoever has become a successor of a node is
+        told its neighbours: by the node itself, or, if it is gone, by another successor."""
+        for subject in self._local.ring_changed(self._churn.on_the_ring()):
+            if neighbours := self._mender.neighbours_of(subject):
+                self._upkeep.count("handover", 1, len(neighbours))
+
     def announce(self, event: ChurnEvent) -> None:
         """Who notices the event tells the L successors of the node; those who live take note."""
         asked = self._local.keepers(event.node)
@@ -114,7 +121,7 @@ class Desks:
             if desk is not None:
                 desk.standby.pop(event, None)
                 desk.exe_q = [other for other in desk.exe_q if other is not event]
-        self._local.ring_changed(self._churn.on_the_ring())
+        self.ring_changed()
 
     def _drop_lost(self) -> None:
         """Events that nobody knows of any more: there were more than L at once."""
@@ -126,5 +133,5 @@ class Desks:
             else:
                 self._mender.close(event, None, 0, 0)
         if unknown:
-            self._local.ring_changed(self._churn.on_the_ring())
+            self.ring_changed()
         self.of = {node: desk for node, desk in self.of.items() if desk.exe_q or desk.standby}

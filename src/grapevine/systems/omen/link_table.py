@@ -45,17 +45,19 @@ class LinkTable:
         network.links_changed()
 
     def drop(self, nodes: Columns) -> int:
-        """Nobody is linked to these any more; returns how many ends dropped a link."""
-        network, links = self.network, self.network.views.links
-        dropped = np.isin(links, nodes)
-        links[dropped] = NOBODY
-        for node in nodes.tolist():
+        """Nobody is linked to these any more; returns how many online ends lost a link, whether they drop it now or
+        did so already, because the other said goodbye."""
+        network, links, gone = self.network, self.network.views.links, set(nodes.tolist())
+        links[np.isin(links, nodes)] = NOBODY
+        lost = 0
+        for node in gone:
             for other in self.known[node]:
                 self.known[other].discard(node)
+                lost += bool(network.alive[other]) and other not in gone
             self.known[node].clear()
         self.degree = _count(network.views.starts, links)
         network.links_changed()
-        return int(dropped.sum())
+        return lost
 
 
 @njit

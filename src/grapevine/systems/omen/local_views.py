@@ -44,30 +44,43 @@ class LocalViews:
         place[order] = np.arange(len(order))
         return Ring(order, place, self.present.copy())
 
-    def ring_changed(self, departed: Iterable[int]) -> None:
-        """Somebody came or went, or what happened to somebody is handled; `departed` stay listed for now."""
+    def ring_changed(self, departed: Iterable[int]) -> list[int]:
+        """Somebody came or went, or what happened to somebody is handled; `departed` stay listed for now. Returns the
+        nodes that got a new successor, each as often as it got one."""
         self.ring = self._listed(departed)
         reassign(self.network.now, self.ring, self.backups, self._spare)
+        before, after = self.backups.keeper, self._spare.keeper
+        is_new = (after != NOBODY) & ~(after[:, None] == before[None]).any(axis=1)
         self.backups, self._spare = self._spare, self.backups
+        return np.nonzero(is_new)[1].tolist()
 
     def forget(self, nodes: Iterable[int]) -> None:
         """These have come back with nothing of what they kept."""
         self.backups.keeper[np.isin(self.backups.keeper, list(nodes))] = NOBODY
 
-    def exchange(self, search: Search) -> tuple[int, int]:
-        """One round of T-Man (Algorithms 3 and 4); returns the messages sent and the descriptors in them."""
+    def exchange(self, search: Search) -> tuple[int, int, int]:
+        """One round of T-Man (Algorithms 3 and 4); returns the messages sent, the descriptors in them, and how many
+        nodes were asked because they had become backups."""
         network, backups = self.network, self.backups
         kept, partner = Kept(self.ring, backups, network.views), np.full(network.size, NOBODY, np.int32)
         network.in_chunks(lambda a, b: rules.choose_partners(network.seed, network.now, (a, b), kept, partner))
         contacts = partner, *group_contacts(partner)
-        out, sizes = self._spare, np.zeros(network.size, np.int64)
-        out.keeper[:] = backups.keeper
+        new, sizes, asked = self._spare, np.zeros(network.size, np.int64), np.zeros(network.size, np.int64)
+        new.keeper[:] = backups.keeper
+        out = new, sizes, asked
         network.in_chunks(
-            lambda a, b: rules.exchange_round(network.seed, network.now, (a, b), search, kept, contacts, (out, sizes))
+            lambda a, b: rules.exchange_round(network.seed, network.now, (a, b), search, kept, contacts, out)
         )
-        self.backups, self._spare = out, backups
+        self.backups, self._spare = new, backups
         callers = np.flatnonzero(partner != NOBODY)
-        return 2 * len(callers), int(sizes[callers].sum() + sizes[partner[callers]].sum())
+        carried = int(sizes[callers].sum() + sizes[partner[callers]].sum())
+        return 2 * len(callers), carried, int(asked.sum())
+
+    def load(self) -> Columns:
+        """By node, the backup sets that it is in, whoever of those who are there keeps them."""
+        out = np.zeros(self.network.size, np.int32)
+        rules.count_sets(self.backups, self.network.alive, out)
+        return out
 
     def keepers(self, node: int) -> list[int]:
         """The L-successor range of a node (Algorithm 6), nearest first."""

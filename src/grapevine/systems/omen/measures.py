@@ -41,6 +41,7 @@ BACKUP_SETS = Table(
 
 _RARELY = 5  # OMen §6.3 counts nodes in fewer backup sets
 _FEW_OF_ALL = 0.05  # OMen §6.4 counts nodes that know fewer than this share of all
+_SMALL = 80  # OMen §6.4 counts nodes that know at most so many
 
 REPAIR_MS_P95 = Metric(
     "repair_ms_p95", "repair, p95", "The time within which 95 % of the repairs are done.", "ms", better="low"
@@ -64,6 +65,13 @@ SMALL_VIEWS = Metric(
     "small_views",
     "nodes with a small view",
     f"The share of online nodes whose local view holds less than {_FEW_OF_ALL:.0%} of all that are online.",
+    share=True,
+    better="high",
+)
+VIEWS_UP_TO_80 = Metric(
+    "views_up_to_80",
+    f"nodes with a view of at most {_SMALL}",
+    f"The share of online nodes whose local view holds at most {_SMALL} others.",
     share=True,
     better="high",
 )
@@ -100,6 +108,7 @@ BACKUP_VIEWS = MeasuredTable(
             SMALL_VIEWS,
             f"avg(CAST(view < {_FEW_OF_ALL}D * online_nodes AS DOUBLE)) FILTER (WHERE online)",
         ),
+        Measure(VIEWS_UP_TO_80, f"avg(CAST(view <= {_SMALL} AS DOUBLE)) FILTER (WHERE online)"),
         Measure(BACKUPS, "avg(backups) FILTER (WHERE online)"),
         Measure(BACKUPS_SHARE, "avg(backups / online_nodes) FILTER (WHERE online)"),
         Measure(BACKUP_OF_MIN, "min(backup_of) FILTER (WHERE online)"),

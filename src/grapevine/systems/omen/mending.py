@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks.network import Network
-from grapevine.blocks.overlay_design import SIGHTS, Edges, mend
+from grapevine.blocks.overlay_design import SIGHTS, mend
 from grapevine.blocks.views import BACKUP_TOPICS, REPAIR_TIES
 from grapevine.kernels.csr import Columns
 from grapevine.kernels.rng import draw
@@ -30,7 +30,7 @@ from grapevine.systems.omen.churn import CHANGE, LEAVE, MEET, Churn, ChurnEvent
 from grapevine.systems.omen.config import OmenConfig
 from grapevine.systems.omen.link_table import LinkTable
 from grapevine.systems.omen.local_views import LocalViews
-from grapevine.systems.omen.set_cover import RULES, Search, build_backups
+from grapevine.systems.omen.set_cover import GAIN_PER_LOAD, RULES, Search, build_backups
 from grapevine.systems.omen.upkeep import Upkeep
 
 
@@ -45,7 +45,9 @@ class Mender:
         self.settled = np.zeros(network.size, np.bool_)  # joined and linked, so that it can be a backup
         self.lonely: dict[int, dict[int, set[int]]] = {}  # newcomer → topics nobody sure was known for → met since
         self.repairs: list[dict[str, Any]] = []  # rows of the table `repairs`
-        self.cpu_s: list[float] = []  # of each repair
+        self.cpu_s: dict[str, list[float]] = {}  # of each repair, by the kind of its event
+        self._load = np.zeros(network.size, np.int32)  # OMen-G: by node, the sets in `_sets` that it is in
+        self._sets: dict[int, Columns] = {}  # OMen-G: by subject, the set that was built for it last
 
     # Whom it can use
 
@@ -64,7 +66,11 @@ class Mender:
     def search_now(self) -> Search:
         """What backup sets are looked for in this round."""
         network = self._network
-        return Search(self.wanted(), RULES[self._config.backups], network.alive & self.settled, network.profiles)
+        rule, usable = RULES[self._config.backups], network.alive & self.settled
+        load = self._load
+        if rule == GAIN_PER_LOAD and self._config.view == "partial":
+            load = self._local.load()
+        return Search(self.wanted(), rule, usable, load, network.profiles)
 
     def is_ready(self, node: int, subject: int) -> bool:
         """Whether the node can mend what happened to the subject; OMen-G always can."""
@@ -86,8 +92,17 @@ class Mender:
         search = self.search_now()
         out = np.empty(max(int(search.wanted[subject]), 1) * len(topics), np.int32)
         state = np.uint64(draw(network.seed, network.now, subject, BACKUP_TOPICS))
+        np.subtract.at(self._load, self._sets.get(subject, out[:0]), 1)
         made = build_backups(subject, state, others, search, np.zeros(len(network.topic_ids), np.int32), out)
-        return out[: made.size]
+        self._sets[subject] = out[: made.size]
+        np.add.at(self._load, self._sets[subject], 1)
+        return self._sets[subject]
+
+    def neighbours_of(self, node: int) -> frozenset[int]:
+        """v.N(v'), as the successors of the node keep it, while it is there and until its departure is handled."""
+        if node in self._churn.departed:
+            return self._churn.departed[node].neighbours
+        return frozenset(self._links.known[node])
 
     def topics_of(self, node: int) -> NDArray[Any]:
         """What the node wants now, ascending."""
@@ -111,12 +126,14 @@ class Mender:
             if event.kind == CHANGE:
                 shadow |= self._living({*self._links.of(event.node), *event.neighbours})
         members = np.array(sorted(shadow), np.int32)
-        edges = self._mend(event, members)
-        self.cpu_s.append(time.thread_time() - began)
+        *edges, reached = self._mend(event, members)
+        self.cpu_s.setdefault(event.kind, []).append(time.thread_time() - began)
         self.add_edges(*edges)
         self.settle(event, members.tolist())
         others = len(members) - (coordinator in shadow)
         self._upkeep.count("collect", 2 * others, others)
+        if self._config.sight == "overlay":  # how the members find out; the two others read it from their answers
+            self._upkeep.count("probe", reached)
         told = int((edges[0] != coordinator).sum() + (edges[1] != coordinator).sum())
         self._upkeep.count("connect", told, 2 * len(edges[0]))
         self.close(event, coordinator, len(members), len(edges[0]))
@@ -126,7 +143,7 @@ class Mender:
         nothing = np.empty(0, np.int32)
         self._mend(ChurnEvent(LEAVE, 0, self._network.now, nothing), nothing)
 
-    def _mend(self, event: ChurnEvent, shadow: Columns) -> Edges:
+    def _mend(self, event: ChurnEvent, shadow: Columns) -> tuple[Columns, Columns, int]:
         network, views = self._network, self._network.views
         ties = int(draw(network.seed, network.now, event.node, REPAIR_TIES) >> np.uint64(1))
         return mend(

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from grapevine.blocks.network import Network
 from grapevine.blocks.overlay_design import LOW_ODA
 from grapevine.kernels.csr import Columns
-from grapevine.systems.contracts.designs import NO_EDGES, REPAIR_MS, design_overlay
+from grapevine.systems.contracts.designs import (
+    NO_EDGES,
+    REPAIR_MS,
+    REPAIR_MS_JOIN,
+    REPAIR_MS_LEAVE,
+    design_overlay,
+)
 from grapevine.systems.contracts.rounds import Delivery, RoundSystem, Sent
 from grapevine.systems.omen.churn import CHANGE, JOIN, LEAVE, Churn, ChurnEvent
 from grapevine.systems.omen.config import OmenConfig
@@ -28,7 +34,7 @@ class Omen(RoundSystem):
     config_type = OmenConfig
     config: OmenConfig
     own_tables = (MENDING, BACKUP_VIEWS)
-    own_findings = (LOST_EVENTS, REPAIR_MS, REPAIR_MS_P95)
+    own_findings = (LOST_EVENTS, REPAIR_MS, REPAIR_MS_P95, REPAIR_MS_JOIN, REPAIR_MS_LEAVE)
 
     def __init__(self, config: OmenConfig, network: Network) -> None:
         self.local, self.links = LocalViews(network, config.resilience), LinkTable(network)
@@ -59,28 +65,28 @@ class Omen(RoundSystem):
         for record in (self.churn, self.desks.of, self.mender.lonely):
             record.clear()
         self.local.present[:] = self.mender.settled[:] = network.alive
-        self._drop_links(np.flatnonzero(~network.alive).astype(np.int32))
+        self.links.drop(np.flatnonzero(~network.alive).astype(np.int32))
         self.mender.add_edges(*design_overlay(network, LOW_ODA, self.config.rho, NO_EDGES))
-        self._ring_changed()
+        self.local.ring_changed(())  # its first successors have just been told each node's links
         self.mender.compile()
 
     def _exchange_views(self) -> None:
-        """One round of the local view layer (§4.3)."""
-        self.upkeep.count("gossip", *self.local.exchange(self.mender.search_now()))
+        """One round of the local view layer (§4.3). Who has become a backup is asked for its topics, and answers."""
+        messages, descriptors, asked = self.local.exchange(self.mender.search_now())
+        self.upkeep.count("gossip", messages, descriptors)
+        self.upkeep.count("ask", 2 * asked, asked)
 
     def _make_room_for_backups(self) -> None:
         self._interests = self.network.profiles.starts, self.network.profiles.topics
         self.local.make_room(self.mender.company if self.config.view == "partial" else 0)
 
-    def _ring_changed(self) -> None:
-        self.local.ring_changed(self.churn.on_the_ring())
-
     # What happens to nodes
 
     def say_goodbye(self, nodes: Columns) -> None:
-        """A graceful leave: the others know at once."""
+        """A graceful leave: neighbours and the immediate successor are told, so that the others know at once."""
         if self._begun:
             for node in nodes.tolist():
+                self.upkeep.count("leave", len(self.links.of(node)) + 1)
                 self._depart(node, detected=self.network.now)
         super().say_goodbye(nodes)
 
@@ -140,7 +146,7 @@ class Omen(RoundSystem):
         churn.changed = []
         churn.open += known
         if known or lost:
-            self._ring_changed()
+            self.desks.ring_changed()
         return known
 
     def _joining(self, node: int) -> ChurnEvent:
@@ -186,10 +192,14 @@ class Omen(RoundSystem):
         return self.mender.backups_of(node, keepers[0]) if keepers else np.empty(0, np.int32)
 
     def findings(self) -> dict[str, float]:
-        milliseconds = 1000 * np.array(self.mender.cpu_s)
+        by_kind = {kind: 1000 * np.array(seconds) for kind, seconds in self.mender.cpu_s.items()}
+        milliseconds = np.concatenate([np.empty(0), *by_kind.values()])
         lost = sum(repair["coordinator"] is None for repair in self.mender.repairs)
         found = {LOST_EVENTS.name: float(lost)}
         if len(milliseconds):
             found[REPAIR_MS.name] = float(milliseconds.mean())
             found[REPAIR_MS_P95.name] = float(np.quantile(milliseconds, 0.95))
+        for metric, kind in ((REPAIR_MS_JOIN, JOIN), (REPAIR_MS_LEAVE, LEAVE)):
+            if kind in by_kind:
+                found[metric.name] = float(by_kind[kind].mean())
         return found

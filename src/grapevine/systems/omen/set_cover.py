@@ -1,8 +1,10 @@
 """The backup set of one node (OMen §4.2): others that together want each of its topics λ times, as few as can be found.
 
-Finding the smallest set is set cover, so it is approximated: greedily (always who covers most of what is missing), or
-by primal-dual (a random missing topic, then whoever among its subscribers covers most of what is missing), which
-spreads the duty over more nodes. Ties are settled by a hash of the candidate.
+Finding the smallest set is set cover, so it is approximated. The paper's rules are greedy (always who covers most of
+what is missing) and primal-dual (a random missing topic, then whoever among its subscribers covers most of what is
+missing). Two more are ours, since with full knowledge the paper's two choose nearly the same nodes
+(docs/papers.md#omen): after a random missing topic, `random` takes any of its subscribers, and `gain/load` whoever
+covers most of what is missing for the sets that it is in already. Ties are settled by a hash of the candidate.
 """
 
 from __future__ import annotations
@@ -18,17 +20,19 @@ from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import absorb, below
 
-PRIMAL_DUAL, GREEDY = range(2)
-RULES = {"primal-dual": PRIMAL_DUAL, "greedy": GREEDY}
+PRIMAL_DUAL, GREEDY, RANDOM, GAIN_PER_LOAD = range(4)
+RULES = {"primal-dual": PRIMAL_DUAL, "greedy": GREEDY, "random": RANDOM, "gain/load": GAIN_PER_LOAD}
 _33 = np.uint64(33)
+_PARTS = 16  # binary digits after the point of a gain per load
 
 
 class Search(NamedTuple):
     """What backup sets are looked for: the same for all nodes of a round."""
 
     wanted: Columns  # node → how often each of its topics shall be covered
-    rule: int  # PRIMAL_DUAL or GREEDY
+    rule: int  # one of RULES
     usable: NDArray[np.bool_]  # node → it answers, and may be a backup
+    load: Columns  # node → sets that it is in already; only GAIN_PER_LOAD looks at it
     profiles: Profiles
 
 
@@ -55,14 +59,16 @@ class Shared(NamedTuple):
 
 @njit
 def build_backups(subject: int, state: np.uint64, nodes: Columns, search: Search, mark: Columns, out: Columns) -> Cover:
-    """`buildBackupsByPD` or `buildBackupsGreedily` (§4.2): of distinct nodes, those who cover each topic of the subject
-    as often as wanted, into `out`. `mark` is zero for every topic, before and after."""
+    """`buildBackupsByPD`, `buildBackupsGreedily` (§4.2) or a rule of ours: of distinct nodes, those who cover each
+    topic of the subject as often as wanted, into `out`. `mark` is zero for every topic, before and after."""
     profiles, wanted = search.profiles, search.wanted[subject]
     mine = profiles.topics[profiles.starts[subject] : profiles.starts[subject + 1]]
     shared = _share(subject, mine, nodes, search, mark)
     count = len(shared.who)
-    ties = np.empty(count, np.int64)
+    ties, load = np.empty(count, np.int64), np.zeros(count, np.int64)
     for i in range(count):
+        if search.rule == GAIN_PER_LOAD:
+            load[i] = search.load[shared.who[i]]
         ties[i] = np.int64(absorb(absorb(state, BACKUP_TIES), shared.who[i]) >> _33)
     missing = np.full(len(mine), wanted, np.int32)
     gain = (shared.starts[1 : count + 1] - shared.starts[:count]).astype(np.int64)  # topics it wants that are missing
@@ -70,15 +76,15 @@ def build_backups(subject: int, state: np.uint64, nodes: Columns, search: Search
     where = np.arange(len(mine)).astype(np.int32)  # topic → its place in `open_topics`
     while left > 0:
         topic = open_topics[0]
-        if search.rule == PRIMAL_DUAL:
-            topic = open_topics[below(absorb(state, draws), left)]
-            draws += 1
-            able = shared.candidates[shared.by_topic[topic] : shared.by_topic[topic + 1]]
-            best = _best_of(able, gain, ties)
-        else:
+        if search.rule == GREEDY:
             best = _best(gain, ties)
             if best == NOBODY:
                 break
+        else:
+            topic = open_topics[below(absorb(state, draws), left)]
+            draws += 1
+            able = shared.candidates[shared.by_topic[topic] : shared.by_topic[topic + 1]]
+            best = _best_of(able, search.rule, gain, load, ties)
         if best == NOBODY:
             left = _close(topic, left, open_topics, where)  # no more subscribers
             continue
@@ -135,12 +141,20 @@ def _share(subject: int, mine: NDArray[np.uint32], nodes: Columns, search: Searc
 
 
 @njit
-def _best_of(some: Columns, gain: NDArray[np.int64], ties: NDArray[np.int64]) -> int:
-    """Of some candidates the one that covers most of what is missing; NOBODY if none covers anything."""
-    best, key = NOBODY, np.int64(0)
+def _best_of(
+    some: Columns, rule: int, gain: NDArray[np.int64], load: NDArray[np.int64], ties: NDArray[np.int64]
+) -> int:
+    """Of some candidates the best by the rule; NOBODY if none covers anything that is missing."""
+    best, key = NOBODY, np.int64(-1)
     for i in some:
-        if gain[i] > 0 and gain[i] << 31 | ties[i] > key:
-            best, key = int(i), gain[i] << 31 | ties[i]
+        if gain[i] > 0:
+            worth = gain[i]
+            if rule == RANDOM:
+                worth = np.int64(0)
+            elif rule == GAIN_PER_LOAD:
+                worth = (gain[i] << _PARTS) // (1 + load[i])
+            if worth << 31 | ties[i] > key:
+                best, key = int(i), worth << 31 | ties[i]
     return best
 
 

@@ -13,7 +13,6 @@ from grapevine.blocks import exchange
 from grapevine.blocks.candidates import new_candidates, offer_all, start_over
 from grapevine.blocks.coverage import choose_greedily
 from grapevine.blocks.exchange import Exchange, NewRows, Rules, Select
-from grapevine.blocks.network import Network
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import FRIEND_TIES, NOBODY
 from grapevine.kernels.jit import njit
@@ -49,7 +48,9 @@ def exchange_round(this: Exchange, rows: tuple[int, int], k: int, profiles: Prof
         exchange.stay_away(p, this, out)
         if not views.alive[node]:
             continue
-        count = exchange.gather(p, this, heard_of.nodes, exchange.gather_links(p, this, heard_of.nodes, 0))
+        own = exchange.gather_links(p, this, heard_of.nodes, 0)
+        count = exchange.gather(p, this, heard_of.nodes, own)
+        count = exchange.with_room(node, heard_of.nodes, own, count, this.full)
         start_over(pool, count)
         offer_all(pool, heard_of.nodes[:count], heard_of.nodes[:count], 0, node)
         a = views.starts[p]
@@ -71,9 +72,8 @@ class Opt(GossipSystem):
     config_type = OptConfig
     config: OptConfig
 
-    def __init__(self, config: OptConfig, network: Network) -> None:
-        super().__init__(config, network)
-        network.degree_bound = config.table_size
+    def most_links(self) -> int | None:
+        return self.config.table_size
 
     def row_sizes(self) -> NDArray[np.int64]:
         wanted = np.diff(self.network.profiles.starts) * self.config.coverage  # each pick serves one at least

@@ -6,7 +6,6 @@ bound until that one is gone, and then has its place (`feed`, rule 2).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from grapevine.systems.contracts.peer import Address
@@ -23,6 +22,7 @@ from grapevine.systems.rappel.messages import (
     ParentReport,
 )
 from grapevine.systems.rappel.node import Node
+from grapevine.systems.rappel.position import apart_ms
 
 
 class Children:
@@ -49,7 +49,7 @@ class Children:
         if not isinstance(answer, Accept):
             node.out.send(sender, JoinForward(feed.topic, answer.to))
             return
-        path_ms = feed.path_ms + math.dist(node.position, message.position)
+        path_ms = feed.path_ms + apart_ms(node.position, message.position, node.config.heights)
         if message.periodic and path_ms >= message.path_ms and sender not in feed.children:
             node.out.send(sender, JoinDeny(feed.topic))  # no better parent than it has
             return

@@ -42,12 +42,23 @@ class RappelConfig(Config):
         True, "pull what sequence numbers show to be missing, also without a new parent", source="§4.1"
     )
     signed: bool = parameter(False, "publishers sign their updates, and every node checks them", source="§4.1")
+    name_failed: bool = parameter(
+        True,
+        "who lost its parent names it, so that nobody sends it back there",
+        source="ours: §4.1 does not say how an orphan avoids the dead parent",
+    )
     landmarks: int = parameter(18, "landmark servers", source="§6.1.4", low=3, high=1_000)
     landmark_rounds: int = parameter(
         4, "times that a newcomer measures its distance to each", source="ours: §6.1.4 says a matter of seconds", low=1
     )
     dimensions: int = parameter(
         3, "dimensions of the coordinates", source="ours: two fit PlanetLab worse, more hardly better", low=2, high=20
+    )
+
+    heights: bool = parameter(
+        False,
+        "coordinates have a height besides, the way from a node to the core of the network",
+        source="ours: Vivaldi §5.4; Rappel names Vivaldi and no variant",
     )
 
     def mistakes(self) -> list[str]:
@@ -59,6 +70,11 @@ class RappelConfig(Config):
     def silence_s(self) -> float:
         """A fan or a child that has not pinged for longer than this has failed (§3.3, §4.1)."""
         return self.ping_s + self.timeout_s
+
+    @property
+    def position_size(self) -> int:
+        """Numbers in a node's coordinates."""
+        return self.dimensions + self.heights
 
     @property
     def fans(self) -> int:

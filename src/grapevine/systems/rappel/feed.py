@@ -22,13 +22,13 @@ Three things hold at any time, and `tests/rappel_world.py` checks them after eve
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
 from grapevine.systems.contracts.peer import Address
 from grapevine.systems.rappel.messages import Ancestors, Position, Pull, Update
+from grapevine.systems.rappel.position import apart_ms
 
 Rank = tuple[float, Address]  # distance to the publisher; ties go to the smaller address (§4.2, footnote 2)
 _ROOT: Rank = (-1.0, -1)
@@ -98,6 +98,7 @@ class Feed:
     last: int = 0  # the highest sequence number that is known to exist
     pulls_in_vain: int = 0  # so that the next one goes to somebody else
     rejoins: int = 0  # periodic rejoins of others that began here, for the measurement
+    heights: bool = False  # coordinates have one (`position`)
 
     @property
     def height(self) -> int:
@@ -111,7 +112,7 @@ class Feed:
     def rank(self, node: Address, position: Position) -> Rank:
         """How close a node is to the publisher. Only to be called once the publisher's position is known."""
         assert self.publisher_position is not None
-        return math.dist(position, self.publisher_position), node
+        return apart_ms(position, self.publisher_position, self.heights), node
 
     # Algorithm 2
 
@@ -129,10 +130,14 @@ class Feed:
         ranks = {node: self.rank(node, child.position) for node, child in self.children.items()}
         farthest = max(ranks, key=ranks.__getitem__)
         if ranks[farthest] < rank:
-            return Forward(_nearest(position, {node: child.position for node, child in self.children.items()}))  # 4c
+            children = {node: child.position for node, child in self.children.items()}
+            return Forward(self._nearest(position, children))  # Fig. 4c
         staying = {node: child.position for node, child in self.children.items() if node != farthest}
-        instead = _nearest(self.children[farthest].position, staying | {searcher: position})
+        instead = self._nearest(self.children[farthest].position, staying | {searcher: position})
         return Accept(farthest, instead)  # Fig. 4d
+
+    def _nearest(self, position: Position, others: dict[Address, Position]) -> Address:
+        return min(others, key=lambda node: (apart_ms(position, others[node], self.heights), node))
 
     def farthest(self) -> tuple[Address, Address]:
         """The child farthest from the publisher, guests aside, and the child closest to it."""
@@ -141,7 +146,7 @@ class Feed:
         }
         node = max(ranks, key=ranks.__getitem__)
         others = {other: child.position for other, child in self.children.items() if other != node}
-        return node, _nearest(self.children[node].position, others)
+        return node, self._nearest(self.children[node].position, others)
 
     def ancestor_for_rejoin(self, fan_out: int, random: Random) -> Address | None:
         """A non-parent ancestor, the less likely the farther it is (§4.3); None if there is none."""
@@ -175,7 +180,3 @@ class Feed:
         wanted = set(pull.missing)
         found = [n for n in sorted(self.cache) if n > pull.after or n in wanted]
         return [Update(u.topic, u.sequence, u.payload, u.signature, True) for u in (self.cache[n] for n in found)]
-
-
-def _nearest(position: Position, others: dict[Address, Position]) -> Address:
-    return min(others, key=lambda node: (math.dist(position, others[node]), node))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,6 +10,7 @@ from grapevine.systems.contracts.peer import Address
 from grapevine.systems.rappel import bloom
 from grapevine.systems.rappel.config import RappelConfig
 from grapevine.systems.rappel.messages import Position, Profile, Version
+from grapevine.systems.rappel.position import apart_ms
 
 
 @dataclass(slots=True)
@@ -44,10 +44,10 @@ class Term(NamedTuple):
     base: float  # Jaccard index of the two filters
 
 
-def term(mine: Known, friend: Known, least_ms: float, interest_alone: bool = False) -> Term:
+def term(mine: Known, friend: Known, least_ms: float, interest_alone: bool = False, heights: bool = False) -> Term:
     """A friend's part of Fig. 3; with `interest_alone` the distance does not count (Fig. 9b)."""
     match = mine.bloom & friend.bloom
-    near = 1.0 if interest_alone else 1 / max(math.dist(mine.position, friend.position), least_ms)
+    near = 1.0 if interest_alone else 1 / max(apart_ms(mine.position, friend.position, heights), least_ms)
     return Term(near, match, match.bit_count() / ((mine.bloom | friend.bloom).bit_count() or 1))
 
 
@@ -84,8 +84,8 @@ class Friendship:
 
     def terms(self, friends: Iterable[Known]) -> list[Term]:
         """What each of these would contribute to the utility."""
-        least_ms, alone = self.config.least_ms, self.config.interest == "alone"
-        return [term(self.mine, friend, least_ms, alone) for friend in friends]
+        least_ms, alone, heights = self.config.least_ms, self.config.interest == "alone", self.config.heights
+        return [term(self.mine, friend, least_ms, alone, heights) for friend in friends]
 
     @property
     def is_full(self) -> bool:
@@ -167,7 +167,7 @@ class Friendship:
     def covering(self, bits: int) -> list[Address]:
         """Friends who seem to subscribe to the feed with these bits, the closest first (§5.1)."""
         found = [
-            (math.dist(self.mine.position, known.position), node)
+            (apart_ms(self.mine.position, known.position, self.config.heights), node)
             for node, known in self.friends.items()
             if bloom.may_hold(known.bloom, bits)
         ]

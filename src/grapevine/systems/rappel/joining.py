@@ -11,13 +11,13 @@ answer from somebody who was asked before, does not count.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 
 from grapevine.systems.contracts.peer import Address
 from grapevine.systems.rappel.feed import Feed, Parent, Search
 from grapevine.systems.rappel.messages import ChangeParent, Join, JoinDeny, JoinForward, JoinOk, LeaveTree, ParentReport
 from grapevine.systems.rappel.node import Node
+from grapevine.systems.rappel.position import apart_ms
 from grapevine.systems.rappel.updates import Updates
 
 _MOST_STEPS = 64  # of one search; trees are a few levels deep, so more of them are a circle of stale pointers
@@ -114,7 +114,7 @@ class Joining:
         old, feed.search = feed.parent, None
         feed.parent = Parent(sender, message.session)
         feed.ancestors, feed.publisher_position = (sender, *message.ancestors), message.publisher_position
-        feed.to_parent_ms = math.dist(node.position, message.position)
+        feed.to_parent_ms = apart_ms(node.position, message.position, node.config.heights)
         feed.path_ms = message.path_ms + feed.to_parent_ms
         if old is not None and old.node != sender:
             node.out.send(old.node, LeaveTree(feed.topic))
@@ -157,7 +157,7 @@ class Joining:
 
     def parent_lost(self, feed: Feed, *, silent: bool = False) -> None:
         """The parent has failed (`silent`), or says that this node is no child of its: search from an ancestor on."""
-        failed = feed.parent.node if silent and feed.parent else None
+        failed = feed.parent.node if silent and feed.parent and self._node.config.name_failed else None
         feed.parent = None
         if feed.leaving:
             return

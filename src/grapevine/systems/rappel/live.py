@@ -57,7 +57,7 @@ class LiveRappel(LiveSystem):
             publisher_of=lambda topic: self._publishers[topic].address,
             landmarks=list(contacts),
             random=Random(f"{self.me} {session}"),
-            memory=Memory(session=session, position=() if contacts else (0.0,) * self.config.dimensions),
+            memory=Memory(session=session, position=() if contacts else (0.0,) * self.config.position_size),
         )
         return RappelPeer(setup, self.config)
 
@@ -73,4 +73,4 @@ class LiveRappel(LiveSystem):
         locating = Locating(config, [1], Random(0), Outbox())
         for probe in range(config.landmark_rounds + 1):
             locating.ask(float(probe))
-            locating.hear(probe + 0.01, 1, HereIAm(probe, (0.0,) * config.dimensions, 1.0))
+            locating.hear(probe + 0.01, 1, HereIAm(probe, (0.0,) * config.position_size, 1.0))

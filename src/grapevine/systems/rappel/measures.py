@@ -28,6 +28,21 @@ BEST_FRIENDS_COVER = Metric(
     share=True,
     better="high",
 )
+BEST_FRIENDS_SHARE = Metric(
+    "best_friends_share_{number}",
+    "topics covered by best friends, of {number} and more",
+    "The mean share of their topics that best friends, chosen greedily with full knowledge, cover for subscribers to "
+    "{number} topics or more, and fewer than twice as many (Rappel Fig. 1b).",
+    share=True,
+    better="high",
+)
+MESSAGE_BYTES = Metric(
+    "message_bytes",
+    "bytes of a message",
+    "The mean size of a message without event as live nodes encode it, of a sample of those of the whole run.",
+    "bytes",
+    better="low",
+)
 FALSE_POSITIVES = Metric(
     "false_positives_{number}",
     "false positives of filters with {number} feeds",
@@ -49,9 +64,37 @@ FULLY_COVERED_MULTI = Metric(
     share=True,
     better="high",
 )
+COVERED = Metric(
+    "covered",
+    "share of feeds covered",
+    "The mean share of their topics that the friends of online subscribers to several topics subscribe to.",
+    share=True,
+    better="high",
+)
+MANY_FEEDS, MANY_COVERED = 9, 6  # Rappel §6.3: who subscribes to so many has so many covered
+MANY_FEEDS_COVERED = Metric(
+    "many_feeds_covered",
+    f"nodes of {MANY_FEEDS} topics with {MANY_COVERED} covered",
+    f"The share of online subscribers to {MANY_FEEDS} topics or more whose friends subscribe to at least "
+    f"{MANY_COVERED} of them (Rappel Fig. 9a).",
+    share=True,
+    better="high",
+)
+LEAST_COVERED = Metric(
+    "least_covered",
+    f"fewest topics covered, of {MANY_FEEDS}",
+    f"The fewest topics that the friends of a subscriber to {MANY_FEEDS} topics or more subscribe to.",
+    better="high",
+)
 COVERAGE = MeasuredTable(
     FRIENDS,
     (
+        Measure(COVERED, "avg(covered / CASE WHEN subscriptions > 1 THEN subscriptions END)"),
+        Measure(
+            MANY_FEEDS_COVERED,
+            f"avg(CAST(covered >= {MANY_COVERED} AS DOUBLE)) FILTER (WHERE subscriptions >= {MANY_FEEDS})",
+        ),
+        Measure(LEAST_COVERED, f"min(covered) FILTER (WHERE subscriptions >= {MANY_FEEDS})"),
         Measure(FULLY_COVERED, "avg(CAST(covered = subscriptions AS DOUBLE)) FILTER (WHERE subscriptions > 0)"),
         Measure(
             FULLY_COVERED_MULTI,

@@ -21,7 +21,7 @@ from grapevine.systems.rappel.config import RappelConfig
 from grapevine.systems.rappel.feed import Feed
 from grapevine.systems.rappel.friends import Known
 from grapevine.systems.rappel.messages import Position, Update
-from grapevine.systems.rappel.outbox import Outbox
+from grapevine.systems.rappel.outbox import Outbox, Scale
 
 
 class Signatures(Protocol):
@@ -58,13 +58,14 @@ class Setup:
     random: Random
     memory: Memory = field(default_factory=Memory)  # of the last session
     signatures: Signatures | None = None  # None: updates are not signed
+    scale: Scale | None = None  # None: messages are not weighed
 
 
 class Node:
     """What all parts of a node share in one session."""
 
     def __init__(self, setup: Setup, config: RappelConfig) -> None:
-        self.me, self.config, self.random, self.out = setup.me, config, setup.random, Outbox()
+        self.me, self.config, self.random, self.out = setup.me, config, setup.random, Outbox(setup.scale)
         self.before = setup.memory
         self.session = self.before.session + 1
         self.subscriptions = set(setup.subscriptions)
@@ -101,7 +102,7 @@ class Node:
         """
         if topic not in self.feeds:
             publisher = self.publisher_of(topic)
-            feed = Feed(topic, publisher, is_root or publisher == self.me)
+            feed = Feed(topic, publisher, is_root or publisher == self.me, heights=self.config.heights)
             if feed.is_root:
                 feed.publisher_position = self.position or None  # until it has one, it can take no children
             if topic in self._updates:

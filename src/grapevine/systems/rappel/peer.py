@@ -123,7 +123,7 @@ class RappelPeer(Peer):
 
     def on_message(self, now: float, sender: Address, message: Any) -> Effects:
         handler, names = self._handlers.get(type(message)), _POSITIONS.get(type(message), ())
-        if not all(is_position(getattr(message, name), self.config.dimensions) for name in names):
+        if not all(is_position(getattr(message, name), self.config.position_size) for name in names):
             return []
         if handler is not None:
             handler(now, sender, message)

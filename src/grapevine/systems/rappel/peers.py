@@ -8,16 +8,24 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from grapevine.metrics.similarity import share_covered
+from grapevine.metrics.similarity import coverage_by_subscriptions, share_covered
 from grapevine.model.identity import EventSignatures, key_from
 from grapevine.systems.contracts.peer import Address, PeerSystem, Place, World
-from grapevine.systems.contracts.trees import PLACES, TREES, place_rows
+from grapevine.systems.contracts.trees import MESSAGES_AT_HEIGHT, PLACES, TREES, place_rows
 from grapevine.systems.rappel.bloom import false_positive_rate
 from grapevine.systems.rappel.config import RappelConfig, RappelPeersConfig
-from grapevine.systems.rappel.measures import BEST_FRIENDS_COVER, COVERAGE, FALSE_POSITIVES, FRIENDS
+from grapevine.systems.rappel.measures import (
+    BEST_FRIENDS_COVER,
+    BEST_FRIENDS_SHARE,
+    COVERAGE,
+    FALSE_POSITIVES,
+    FRIENDS,
+    MESSAGE_BYTES,
+)
 from grapevine.systems.rappel.node import Memory, Setup
+from grapevine.systems.rappel.outbox import Scale
 from grapevine.systems.rappel.peer import RappelPeer
-from grapevine.systems.rappel.position import Landmark
+from grapevine.systems.rappel.position import Landmark, apart_ms
 
 
 class Rappel(PeerSystem[RappelPeer]):
@@ -26,7 +34,7 @@ class Rappel(PeerSystem[RappelPeer]):
     config_type = RappelPeersConfig
     config: RappelPeersConfig
     own_tables = (COVERAGE, TREES)
-    own_findings = (BEST_FRIENDS_COVER, FALSE_POSITIVES)
+    own_findings = (BEST_FRIENDS_COVER, BEST_FRIENDS_SHARE, FALSE_POSITIVES, MESSAGE_BYTES, MESSAGES_AT_HEIGHT)
 
     def __init__(self, config: RappelPeersConfig, world: World) -> None:
         super().__init__(config, world)
@@ -36,6 +44,7 @@ class Rappel(PeerSystem[RappelPeer]):
         first = world.workload.node_count
         self._landmarks = list(range(first, first + config.landmarks))
         self._keys: dict[Address, Ed25519PrivateKey] = {}
+        self._scale = Scale()
 
     @classmethod
     def servers(cls, config: RappelConfig) -> int:
@@ -60,6 +69,7 @@ class Rappel(PeerSystem[RappelPeer]):
             random=Random(f"rappel {self.world.seed} {node} {memory.session}"),
             memory=memory,
             signatures=self._signatures(node) if self.config.signed else None,
+            scale=self._scale,
         )
         return RappelPeer(setup, self.config)
 
@@ -108,10 +118,13 @@ class Rappel(PeerSystem[RappelPeer]):
         }
 
     def findings(self) -> dict[str, float | None]:
-        """What the config asks of the workload and of the filters, whoever runs."""
-        found: dict[str, float | None] = {}
-        if self.config.best_friends:
-            found[BEST_FRIENDS_COVER.name] = share_covered(self.world.workload, self.config.best_friends)
+        """What the config asks of the workload and of the filters, whoever runs; and what messages weigh."""
+        found: dict[str, float | None] = {MESSAGE_BYTES.name: self._scale.mean_bytes}
+        if friends := self.config.best_friends:
+            workload, seed = self.world.workload, self.world.seed
+            found[BEST_FRIENDS_COVER.name] = share_covered(workload, friends, seed=seed)
+            for least, share in coverage_by_subscriptions(workload, friends, seed=seed).items():
+                found[BEST_FRIENDS_SHARE.of(number=least).name] = share
         if self.config.filter_probes:
             for feeds in (50, 100, 200):
                 rate = false_positive_rate(feeds, self.config.filter_probes, name=f"feed {self.world.seed}")
@@ -120,6 +133,9 @@ class Rappel(PeerSystem[RappelPeer]):
 
     def position(self, peer: RappelPeer) -> tuple[float, ...] | None:
         return peer.position or None
+
+    def distance(self, a: tuple[float, ...], b: tuple[float, ...]) -> float:
+        return apart_ms(a, b, self.config.heights)
 
     def restart_counts(self, peer: RappelPeer) -> None:
         for feed in peer.feeds.values():

@@ -20,18 +20,23 @@ from grapevine.systems.rappel.messages import HereIAm, Position, WhereAreYou
 from grapevine.systems.rappel.outbox import Outbox
 
 _PROBE_S = 1.0  # between two measurements; round trips are shorter
-_PASSES = 200  # over all landmarks, until a newcomer's coordinates rest
+_PASSES = 1_000  # over all landmarks, at most, until a newcomer's coordinates rest
 LANDMARK_ROUNDS = 60  # measurements until landmarks stay where they are
 
 
-def is_position(position: Position, dimensions: int) -> bool:
+def apart_ms(a: Position, b: Position, heights: bool) -> float:
+    """The distance of two coordinates; with heights, their last numbers are these and add to it."""
+    return math.dist(a[:-1], b[:-1]) + a[-1] + b[-1] if heights else math.dist(a, b)
+
+
+def is_position(position: Position, size: int) -> bool:
     """Whether these are coordinates: finite, and as many as they should be. Strangers may send anything."""
-    return len(position) == dimensions and all(map(math.isfinite, position))
+    return len(position) == size and all(map(math.isfinite, position))
 
 
-def _somewhere(random: Random, dimensions: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Off the origin, where springs have no direction."""
-    return np.array([random.uniform(-1, 1) for _ in range(dimensions)])
+def _somewhere(random: Random, config: RappelConfig) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Off the origin, where springs have no direction; and no height yet."""
+    return np.array([random.uniform(-1, 1) for _ in range(config.dimensions)] + [0.0] * config.heights)
 
 
 def _one_way_ms(asked: float, now: float) -> float:
@@ -72,8 +77,8 @@ class Locating:
         positions = np.array([answer.position for answer, _ in found])
         errors = np.array([answer.error for answer, _ in found])
         measured = np.array([np.quantile(distances, 0.25) for _, distances in found])
-        position = _somewhere(self._random, self._config.dimensions)
-        settle(position, positions, errors, measured, _PASSES)
+        position = _somewhere(self._random, self._config)
+        settle(position, positions, errors, measured, _PASSES, self._config.heights)
         return tuple(position.tolist())
 
 
@@ -83,8 +88,9 @@ class Landmark(Peer):
     def __init__(self, me: Address, config: RappelConfig, landmarks: Sequence[Address], random: Random) -> None:
         self.me = me
         self._others = [node for node in landmarks if node != me]
+        self._heights = config.heights
         self._out, self._asked_at = Outbox(), [0.0]
-        self._position, self._error = _somewhere(random, config.dimensions), 1.0
+        self._position, self._error = _somewhere(random, config), 1.0
 
     @property
     def position(self) -> Position:
@@ -108,7 +114,8 @@ class Landmark(Peer):
             self._out.send(sender, HereIAm(message.probe, self.position, self._error))
         elif isinstance(message, HereIAm) and self._counts(sender, message):
             measured = _one_way_ms(self._asked_at[message.probe], now)
-            self._error = pull(self._position, self._error, np.array(message.position), message.error, measured)
+            other = np.array(message.position)
+            self._error = pull(self._position, self._error, other, message.error, measured, self._heights)
         return self._out.take()
 
     def _counts(self, sender: Address, answer: HereIAm) -> bool:

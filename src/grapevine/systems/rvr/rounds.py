@@ -14,11 +14,11 @@ from grapevine.blocks.exchange import Exchange, NewRows, Rules, Select
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.small_world import Ids
 from grapevine.kernels.jit import njit
-from grapevine.systems.contracts.rounds import Delivery, GossipSystem, RingConfig
+from grapevine.systems.contracts.rounds import BoundedConfig, Delivery, GossipSystem, RingConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RvrConfig(RingConfig):
+class RvrConfig(RingConfig, BoundedConfig):
     """RVR: rendezvous routing over a bounded small-world table. It has no parameters of its own."""
 
 
@@ -36,7 +36,8 @@ def exchange_round(this: Exchange, rows: tuple[int, int], ids: Ids, out: NewRows
             exchange.ask_for_views(p + 1, this)
         some = small_world.fill_ring(p, this, ids, heard_of, near, out)
         slots = small_world.RING_SLOTS, views.starts[p + 1] - views.starts[p]
-        small_world.choose_long((this.seed, node), ids, heard_of, some, slots, (out.links, views.starts[p]))
+        table = out.links, views.starts[p]
+        small_world.choose_long((this.seed, node), ids, heard_of, some, this.full, slots, table)
         exchange.hear(p, this, out)
 
 

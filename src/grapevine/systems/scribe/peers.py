@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.systems.contracts.peer import Address, PeerSystem, Place, World
-from grapevine.systems.contracts.trees import PLACES, TREES, place_rows
+from grapevine.systems.contracts.trees import MESSAGES_AT_HEIGHT, PLACES, TREES, place_rows
 from grapevine.systems.scribe.config import ScribeConfig
 from grapevine.systems.scribe.overlay import Overlay
 from grapevine.systems.scribe.pastry import Nodes, Pastry
@@ -24,6 +24,7 @@ class Scribe(PeerSystem[ScribePeer]):
     config_type = ScribeConfig
     config: ScribeConfig
     own_tables = (TREES,)
+    own_findings = (MESSAGES_AT_HEIGHT,)
 
     def __init__(self, config: ScribeConfig, world: World) -> None:
         super().__init__(config, world)

@@ -7,8 +7,8 @@ interests a few links cover many topics. Three links a topic connect it with hig
 in practice also when most are greedy. Events then travel over links between subscribers alone.
 
 The protocol is in `blocks/connections`, its rules in `blocks/coverage`. Differs from the paper: a synchronous round is
-an iteration of the maintenance loop; the target follows the degree only when it is Margin above it (docs/papers.md
-#spidercast has every reading).
+an iteration of the maintenance loop; where the figures and the prose differ, rules are those of the prose unless a
+parameter says otherwise (docs/papers.md#spidercast has every reading).
 """
 
 from __future__ import annotations

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grapevine.blocks import connections
 from grapevine.blocks.connections import GREEDY, RANDOM
+from grapevine.blocks.network import Network
 from grapevine.kernels.csr import Columns
 from grapevine.systems.contracts.connections import ConnectionSystem
 from grapevine.systems.spidercast.config import SpiderCastConfig
@@ -15,12 +17,23 @@ MOST_RANDOM = 4  # §3.3.1: K_r is raised while it is 3 or less
 
 
 class SpiderCast(ConnectionSystem):
-    """SpiderCast on a network: a greedy and a random task at every node."""
+    """SpiderCast on a network: a greedy and a random task at every node.
+
+    `checks` counts, for every node, the coverages that it has reached and checked its degree at (`adapt`).
+    """
 
     config_type = SpiderCastConfig
     config: SpiderCastConfig
     rules = (GREEDY, RANDOM)
     own_findings = (RANDOM_COVERAGE,)
+
+    def __init__(self, config: SpiderCastConfig, network: Network) -> None:
+        self.checks = np.zeros(network.size, np.int32)
+        super().__init__(config, network)
+
+    def _begin(self, nodes: NDArray[np.int64]) -> None:
+        super()._begin(nodes)
+        self.checks[nodes] = self.config.random_coverage
 
     def wanted(self, rule: int) -> int:
         return self.config.greedy_coverage if rule == GREEDY else self.config.random_coverage
@@ -30,18 +43,23 @@ class SpiderCast(ConnectionSystem):
 
     def adapt(self, online: Columns) -> None:
         """§3.3.1: nodes that are covered by K_g links alone also cover at random, and once more while they have fewer
-        links than topics. A node looks at its degree when both tasks have what they want."""
+        links than topics.
+
+        A node checks its degree when it reaches a coverage, that is in the first iteration that finds it reached: once
+        for the greedy one, and once for every random one after its increment. When it does not raise K_r then, it never
+        does, whatever becomes of its degree.
+        """
         if not self.config.adaptive:
             return
         network, (greedy, random) = self.network, self.tasks
         total = np.empty(network.size, np.int32)
         connections.count_degrees(greedy.role | random.role, online, self._rows(), total)
-        covered = connections.is_covered(greedy, self._rows(), network.profiles)
-        covered &= connections.is_covered(random, self._rows(), network.profiles)
+        has_greedy, has_random = (connections.is_covered(task, self._rows(), network.profiles) for task in self.tasks)
         topics = np.diff(network.profiles.starts)
-        first = (random.k == 0) & (total == greedy.k)
-        again = (random.k > 0) & (random.k < MOST_RANDOM) & (total < topics)
-        more = network.alive & covered & (first | again)
+        checking = network.alive & has_greedy & has_random & (self.checks == random.k)
+        few = np.where(random.k == 0, total == greedy.k, (random.k < MOST_RANDOM) & (total < topics))
+        self.checks[checking] += 1
+        more = checking & few
         random.k[more] += 1
         random.limit[more] = self.limit(RANDOM, random.k)[more]
 

@@ -34,8 +34,8 @@ _0, _1 = np.uint64(0), np.uint64(1)
 
 
 class Electorate(NamedTuple):
-    """What elections read: ring ids, the subscribers of every topic, links both ways, who is online, and who is due in
-    all its topics, whatever the flags of each say."""
+    """What elections read: ring ids, the subscribers of every topic, links both ways, who is online and who is taken to
+    be, and who is due in all its topics, whatever the flags of each say."""
 
     node_ids: Ids
     topic_ids: Ids
@@ -44,6 +44,7 @@ class Electorate(NamedTuple):
     link_starts: Starts
     links: Columns
     alive: Flags
+    there: Flags  # who is taken to be there: those who are, and those of whom nobody has noticed that they are gone
     due_everywhere: Flags
 
 
@@ -89,13 +90,13 @@ def elect(
 
 @njit
 def _prepare(members: Columns, among: Electorate, mine: Proposals, due: Flags) -> bool:
-    """Who is gone proposes nothing, and who has come itself; returns whether anybody is due."""
+    """Who is gone proposes nothing, and who has come itself; returns whether anybody is due. Who is gone unnoticed
+    proposes what it did."""
     some = False
     for i in range(len(members)):
-        is_there = among.alive[members[i]]
-        due[i] = (due[i] | among.due_everywhere[members[i]]) & is_there
+        due[i] = (due[i] | among.due_everywhere[members[i]]) & among.alive[members[i]]
         some |= due[i]
-        if not is_there:
+        if not among.there[members[i]]:
             mine.gateway[i] = NOBODY
         elif mine.gateway[i] == NOBODY:
             mine.gateway[i], mine.parent[i], mine.hops[i] = i, i, 0
@@ -122,7 +123,7 @@ def _open_topic(members: Columns, due: Flags, among: Electorate, graph: Scratch)
         if due[i]:
             links += among.link_starts[members[i] + 1] - among.link_starts[members[i]]
     graph = room_for(graph, links)
-    enter(members, among.alive, graph)
+    enter(members, among.there, graph)
     for i in range(len(members)):
         graph.starts[i] = count
         if due[i]:
@@ -239,6 +240,34 @@ def start_afresh(nodes: Columns, profiles: Profiles, subscribers: tuple[Starts, 
         for at in range(profiles.starts[p], profiles.starts[p + 1]):
             topic = np.int64(profiles.topics[at])
             gateway[find(members, starts[topic], starts[topic + 1], p)] = NOBODY
+
+
+@njit
+def carry_over(old: tuple[Starts, Columns], proposed: Proposals, new: tuple[Starts, Columns], out: Proposals) -> None:
+    """Take over what was proposed when the topics had other subscribers: `old` and `new` are those of all topics, the
+    proposals are by (topic, subscriber) in their order.
+
+    Who has joined a topic proposes nothing yet, and neither does whoever proposed, or was told by, a member that has
+    left it; they begin afresh. All others go on.
+    """
+    (old_starts, old_nodes), (new_starts, new_nodes) = old, new
+    for topic in range(len(new_starts) - 1):
+        a, b = old_starts[topic], new_starts[topic]
+        count = old_starts[topic + 1] - a
+        position, at = np.full(count, NOBODY, np.int32), b
+        for i in range(count):  # of the old members among the new ones; both ascend
+            while at < new_starts[topic + 1] and new_nodes[at] < old_nodes[a + i]:
+                at += 1
+            if at < new_starts[topic + 1] and new_nodes[at] == old_nodes[a + i]:
+                position[i] = at - b
+        out.gateway[b : new_starts[topic + 1]] = NOBODY
+        for i in range(count):
+            gateway, parent = proposed.gateway[a + i], proposed.parent[a + i]
+            if position[i] == NOBODY or gateway == NOBODY or NOBODY in (position[gateway], position[parent]):
+                continue
+            at = b + position[i]
+            out.gateway[at], out.parent[at] = position[gateway], position[parent]
+            out.hops[at] = proposed.hops[a + i]
 
 
 @njit

@@ -22,11 +22,10 @@ from grapevine.blocks import exchange, small_world
 from grapevine.blocks.exchange import Entries, Exchange, NewRows
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.small_world import Nearest
-from grapevine.blocks.views import FRIEND_TIES, NOBODY
+from grapevine.blocks.views import NOBODY
 from grapevine.kernels.csr import Columns
 from grapevine.kernels.jit import borrowing, inlined
-from grapevine.kernels.rng import stream
-from grapevine.systems.vitis.rules import Best, choose_friends, is_among, leave_out, new_best
+from grapevine.systems.vitis.rules import Best, choose_friends, is_among, leave_out, new_best, tie_state
 from grapevine.systems.vitis.signatures import Signatures, bar_of, read_ids, survivors
 
 UNKNOWN = -1  # the key of a link that has to be scored again
@@ -38,6 +37,7 @@ class Friendships(NamedTuple):
     profiles: Profiles
     signatures: Signatures
     keys: NDArray[np.int64]  # of links, by slot; nobody but their owner reads them, so they are renewed in place
+    common_ties: bool  # whether all nodes have the same order among candidates that are equally similar to them
 
 
 class Scratch(NamedTuple):
@@ -88,15 +88,18 @@ def _exchange_rows(
         read_ids(heard_of, count, friends.signatures)
         small_world.link_ring(p, profiles.ids[node], this, heard_of, count, near, out)
         slots, table = (small_world.RING_SLOTS, structured), (out.links, views.starts[p])
-        small_world.choose_long((this.seed, node), profiles.ids, heard_of, (links, count), slots, table)
-        kept, found = _recall(p, this, structured, friends, best, candidates, out)
+        small_world.choose_long(
+            (this.seed, node), profiles.ids, heard_of, (links, others, count), this.full, slots, table
+        )
+        kept, own = _recall(p, this, structured, friends, best, candidates, out)
         bar = bar_of(best.keys[len(best.keys) - 1]) if kept == len(best.keys) > 0 else 0.0
         found = survivors(
-            node, (others, count), heard_of.nodes, bar, friends.signatures, profiles.starts, (candidates, found)
+            node, (others, count), heard_of.nodes, bar, friends.signatures, profiles.starts, (candidates, own)
         )
+        found = exchange.with_room(node, candidates, own, found, this.full)
         found = leave_out(candidates, found, best.nodes, 0, kept)
         found = leave_out(candidates, found, out.links, views.starts[p], views.starts[p] + structured)
-        ties = stream(this.seed, FRIEND_TIES, node)
+        ties = tie_state(this.seed, node, friends.common_ties)
         kept = choose_friends(node, ties, (candidates, found), profiles, dense, best, kept)
         for i in range(len(best.nodes)):
             at = views.starts[p] + structured + i

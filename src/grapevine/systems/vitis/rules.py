@@ -38,6 +38,15 @@ class Best(NamedTuple):
     keys: NDArray[np.int64]
 
 
+@inlined
+def tie_state(seed: int, node: int, common: bool) -> np.uint64:
+    """The state of the hash that orders candidates to which a node is equally similar; a common one is everybody's.
+
+    Addresses of live nodes have 64 bits: beside a plain 0 numba would make them floats and lose the lower ones.
+    """
+    return stream(seed, FRIEND_TIES, np.uint64(0) if common else np.uint64(node))
+
+
 @njit
 def new_best(most: int) -> Best:
     """Room for so many friends."""
@@ -65,21 +74,29 @@ def choose_friends(
         return size
     ask_for_topics(nodes, count, profiles)
     lay_out(p, profiles, dense)
-    least = best.keys[room - 1] if size == room else np.int64(-1)
     for i in range(np.uint64(count)):
         node = nodes[i]
         key = preference(utility(p, node, profiles, dense), absorb(ties, node))
-        if key <= least or is_among(node, best.nodes, 0, size):
-            continue
-        at = size if size < room else room - 1
-        while at > 0 and best.keys[at - 1] < key:
-            best.nodes[at], best.keys[at] = best.nodes[at - 1], best.keys[at - 1]
-            at -= 1
-        best.nodes[at], best.keys[at] = node, key
-        size = min(size + 1, room)
-        least = best.keys[room - 1] if size == room else least
+        size = offer(node, key, best, size)
     clear(p, profiles, dense)
     return size
+
+
+@inlined
+def offer(node: int, key: np.int64, best: Best, size: int) -> int:
+    """Take the node among the best, of which there are `size`, if it belongs there; returns how many there are then.
+
+    One that is there already changes nothing, and of two equal keys the first to come stays.
+    """
+    room = len(best.nodes)
+    if (size == room and key <= best.keys[room - 1]) or is_among(node, best.nodes, 0, size):
+        return size
+    at = size if size < room else room - 1
+    while at > 0 and best.keys[at - 1] < key:
+        best.nodes[at], best.keys[at] = best.nodes[at - 1], best.keys[at - 1]
+        at -= 1
+    best.nodes[at], best.keys[at] = node, key
+    return min(size + 1, room)
 
 
 @inlined
@@ -109,13 +126,15 @@ def select_neighbors(
     others: int,
     settled: Settled,
     profiles: Profiles,
+    ties: tuple[np.uint64, Words],
     structured: int,
     out: tuple[Columns, Columns],
 ) -> None:
     """Algorithm 4 for one node that remembers nothing of its last choice: its table and ring backups into `out`.
 
-    `draws` are the seed and the node. The first `others` entries are ring backups and serve the ring alone. The first
-    `structured` slots of the table are for ring and long links.
+    `draws` are the seed and the node. `ties` are the state of the hash that decides between equally good friends, and
+    the word that stands for each row in it. The first `others` entries are ring backups and serve the ring alone. The
+    first `structured` slots of the table are for ring and long links.
     """
     (_, p), (links, backups), count = draws, out, len(heard_of.nodes)
     near, table = small_world.new_nearest(len(backups)), (links, 0)
@@ -124,11 +143,15 @@ def select_neighbors(
     backups[:] = near.nodes
     small_world.choose_ring(profiles.ids[p], heard_of, count, settled, near, table)
     slots = small_world.RING_SLOTS, structured
-    small_world.choose_long(draws, profiles.ids, heard_of, (others, count), slots, table)
-    best, dense = new_best(len(links) - structured), np.zeros_like(profiles.weights)
+    small_world.choose_long(draws, profiles.ids, heard_of, (others, count, count), settled[0][:0], slots, table)
+    best, found = new_best(len(links) - structured), 0
     strangers = heard_of.nodes[others:].copy()
-    left = leave_out(strangers, len(strangers), links, 0, structured)
-    found = choose_friends(p, stream(draws[0], FRIEND_TIES, p), (strangers, left), profiles, dense, best, 0)
+    left = leave_out(strangers, len(strangers), links, 0, structured) if len(best.nodes) else 0
+    dense = np.zeros_like(profiles.weights)
+    lay_out(p, profiles, dense)
+    for node in strangers[:left]:
+        tie = absorb(ties[0], ties[1][node])
+        found = offer(node, preference(utility(p, node, profiles, dense), tie), best, found)
     links[structured : structured + found] = best.nodes[:found]
     links[structured + found :] = NOBODY
 

@@ -84,17 +84,18 @@ class Asking:
             if want.node == self._book.me.node:
                 answer = self._interests.profile_for(want.node, want.version)
             elif known is not None and known.version > want.version:
-                answer = whole_profile(want.node, known.version, known.topics)
+                answer = whole_profile(want.node, known.version, known.topics, known.weights)
             else:
                 continue
-            self._answered[asker] += 1 + sum(len(part.added) + len(part.removed) for part in answer) // 8
+            self._answered[asker] += 1 + sum(len(part.added + part.removed + part.rated) for part in answer) // 8
             yield from answer
 
     def take(self, sender: Address, message: Profile) -> NewProfile | None:
         """A part of a profile came; returns the profile if that completes it, after noting it."""
         update = self._pending.take(sender, message)
         if update is not None:
-            self._profiles.put(update.node, update.version, update.topics, first_hand=sender == update.node)
-            if sender == update.node:
-                self._book.note_version(sender, update.version)
+            node, version, topics, _, weights = update
+            self._profiles.put(node, version, topics, first_hand=sender == node, weights=weights)
+            if sender == node:
+                self._book.note_version(sender, version)
         return update

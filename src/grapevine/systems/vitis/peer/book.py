@@ -1,11 +1,9 @@
-"""What a node knows of others, and the arrays in which Vitis' rules want it: a row per known node, its own first.
-
-Rules break ties by row numbers, so a node keeps its row as long as it is known.
-"""
+"""What a node knows of others, and the arrays in which Vitis' rules want it: a row per candidate, its own first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,11 +14,12 @@ from grapevine.blocks.exchange import Entries
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.systems.contracts.peer import Address
-from grapevine.systems.vitis.config import VitisConfig
+from grapevine.systems.vitis.config import VitisRules
 from grapevine.systems.vitis.peer.messages import Descriptor
-from grapevine.systems.vitis.rules import select_neighbors
+from grapevine.systems.vitis.rules import select_neighbors, tie_state
 
-Overlap = Callable[[Address], tuple[int, int]]  # how many topics a node has in common with this one, and in all
+# What the topics weigh that a node has in common with this one, and all that it has; of this node itself, its own.
+Overlap = Callable[[Address], tuple[int, int]]
 
 _OWN = 0
 
@@ -28,18 +27,20 @@ _OWN = 0
 class Book:
     """Descriptors of known nodes, with the time at which somebody last heard of each.
 
-    What a node knows is in five dictionaries with the same keys; `forget` removes it from all.
+    What a node knows is in four dictionaries with the same keys; `forget` removes it from all. `seed` is of this
+    session's draws, `tie_seed` of the ties between equally good friends: the hash of a pair of addresses decides them,
+    in every session alike, and as by rounds where both have the same seed and numbers of nodes.
     """
 
-    def __init__(self, me: Descriptor, seed: int) -> None:
+    def __init__(self, me: Descriptor, seed: int, tie_seed: int = 0) -> None:
         self.me, self._seed = me, seed
+        address: Any = np.uint64(me.node)  # one type for all of them, or each half would compile its own
+        self._ties = np.uint64(tie_state(tie_seed, address, False))
         self.known: dict[Address, Descriptor] = {}
         self.heard: dict[Address, float] = {}
         self.described_by: dict[Address, Address] = {}  # from whom the descriptors are
         self._began: dict[Address, float] = {}  # when their sessions began
         self._gone: dict[Address, float] = {}  # nodes that were dropped; what others heard of them before is old news
-        self._rows: dict[Address, int] = {me.node: _OWN}
-        self._free: list[int] = []
 
     def learn(self, now: float, descriptors: Iterable[Descriptor], sender: Address | None = None) -> None:
         """Take what others know, where it is fresher. What the sender says of itself counts in any case."""
@@ -60,8 +61,6 @@ class Book:
         """A sign of life of a node at this time; nothing happens if it is not known."""
         if node in self.known:
             self.heard[node] = max(when, self.heard.get(node, when))
-            if node not in self._rows:
-                self._rows[node] = self._free.pop() if self._free else len(self._rows)
 
     def note_version(self, node: Address, version: int) -> None:
         """The node itself said which version its profile has."""
@@ -72,7 +71,6 @@ class Book:
         """Drop a node; what others heard of it until `gone` does not bring it back."""
         if self.known.pop(node, None) is not None:
             del self.heard[node], self._began[node], self.described_by[node]
-            self._free.append(self._rows.pop(node))
             if gone > -np.inf:
                 self._gone[node] = gone
 
@@ -104,7 +102,7 @@ class Book:
     def select(
         self,
         now: float,
-        config: VitisConfig,
+        config: VitisRules,
         settle_s: float,
         candidates: Iterable[Address],
         backups: list[Address],
@@ -114,28 +112,28 @@ class Book:
 
         Ring links are taken among nodes that have been there for `settle_s`. Free slots of the table are NOBODY.
         """
-        arrays = _Arrays(self, now, settle_s, overlap)
-        rows = np.concatenate([self._rows_of(backups), self._rows_of(candidates)])  # backups serve the ring alone
+        near = [node for node in backups if node in self.known]  # these serve the ring alone
+        others = [node for node in candidates if node in self.known]
+        nodes = list(dict.fromkeys([self.me.node, *near, *others]))
+        row_of = {node: row for row, node in enumerate(nodes)}
+        arrays = _Arrays(self, now, settle_s, nodes, overlap)
+        rows = np.array([row_of[node] for node in [*near, *others]], np.int32)
         table = np.full(config.table_size, NOBODY, np.int32)
         kept = np.full(2 * config.ring_backups, NOBODY, np.int32)
         select_neighbors(
             (self._seed, _OWN),
             Entries(rows, np.empty(len(rows), np.uint64)),
-            len(self._rows_of(backups)),
+            len(near),
             (np.ones_like(arrays.settled), arrays.settled),
             arrays.profiles,
+            (self._ties, np.array(nodes, np.uint64)),
             config.ring_and_long_links,
             (table, kept),
         )
-        node_of = {row: node for node, row in self._rows.items()}
         return (
-            [node_of.get(row, NOBODY) for row in table.tolist()],
-            [node_of[row] for row in kept.tolist() if row != NOBODY],
+            [NOBODY if row == NOBODY else nodes[row] for row in table.tolist()],
+            [nodes[row] for row in kept.tolist() if row != NOBODY],
         )
-
-    def _rows_of(self, nodes: Iterable[Address]) -> NDArray[np.int32]:
-        """The rows of those that are known, without this node's own."""
-        return np.array([row for node in nodes if (row := self._rows.get(node, _OWN)) != _OWN], np.int32)
 
     def next_hops(
         self, now: float, settle_s: float, keys: NDArray[np.uint64], links: list[Address]
@@ -161,22 +159,19 @@ def _views(settled: NDArray[np.bool_], links: NDArray[np.int32]) -> Views:
 
 
 class _Arrays:
-    """The book as rules read it.
+    """Some nodes of the book, this one first, as rules read them.
 
-    The rule of friends adds the weights of common topics up. Their number is known, so there is one topic per row that
+    The rule of friends adds the weights of common topics up. Their sum is known, so there is one topic per row that
     weighs as much, and this node has them all: the sums are the same, whatever the number of topics.
     """
 
-    def __init__(self, book: Book, now: float, settle_s: float, overlap: Overlap) -> None:
-        rows = book._rows
-        size = max(rows.values()) + 1
-        ids, self.settled = np.zeros(size, np.uint64), np.zeros(size, np.bool_)
-        mass, weights = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        for node, row in rows.items():
-            known = book.me if row == _OWN else book.known[node]
-            ids[row] = known.ring_id
-            weights[row], mass[row] = (0, known.topic_count) if row == _OWN else overlap(node)
-            self.settled[row] = book.has_settled(node, now, settle_s)
+    def __init__(self, book: Book, now: float, settle_s: float, nodes: list[Address], overlap: Overlap) -> None:
+        size = len(nodes)
+        known = [book.me, *(book.known[node] for node in nodes[1:])]
+        ids = np.array([descriptor.ring_id for descriptor in known], np.uint64)
+        self.settled = np.array([book.has_settled(node, now, settle_s) for node in nodes], np.bool_)
+        weights, mass = np.array([overlap(node) for node in nodes], np.int64).T.copy()
+        weights[_OWN] = 0
         topics = np.concatenate([np.arange(size), np.arange(1, size)]).astype(np.uint16)
         starts = np.concatenate([[0], np.arange(size, 2 * size)]).astype(np.int64)
         self.profiles = Profiles(ids, starts, topics, weights, mass)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grapevine.model.config import parameter
-from grapevine.systems.vitis.config import VitisConfig
+from grapevine.systems.vitis.config import VitisRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VitisPeerConfig(VitisConfig):
+class VitisPeerConfig(VitisRules):
     """Vitis' own parameters, what a round is in seconds, and how much of others a node puts up with."""
 
     max_age: int = parameter(
@@ -31,6 +31,15 @@ class VitisPeerConfig(VitisConfig):
         "rounds between two renewals of a gateway's path to the rendezvous",
         source="ours: paths are soft state",
         low=1,
+    )
+    rates: str = parameter(
+        "equal",
+        "what topics weigh in the utility: all the same, the rate that was declared for them, or that of events seen",
+        source="Vitis Eq. 1: publication rates, and not how a node knows them; ours: equal, as nothing has to be known",
+        choices=("equal", "declared", "estimated"),
+    )
+    rate_horizon_s: float = parameter(
+        600.0, "seconds over which the count of events decays that estimates a rate", source="ours", low=1
     )
     most_topics: int = parameter(
         1_000_000, "topics that a node may subscribe to", source="ours: bounds what strangers may send", low=1

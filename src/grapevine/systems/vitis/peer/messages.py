@@ -176,6 +176,8 @@ class Profile(Message, frozen=True):
     checksum: int  # of these topics (`interests.checksum`)
     added: bytes  # topics that are new, or new again
     removed: bytes = b""  # of a change: topics that are no longer there
+    rated: bytes = b""  # of a change: topics that stay, and have another rate now
+    rates: bytes = b""  # of the added topics, then of the rated (`rates.pack_weights`); empty: all weigh alike
 
     def is_sound(self, most_topics: int) -> bool:
         """False if a number is out of its range, or the parts cannot make so many topics. Checked before all else."""

@@ -35,9 +35,10 @@ class Overlay:
         random: Random,
         overlap: Overlap,
         ring_id_of: Callable[[Address], int] | None = None,
+        tie_seed: int = 0,
     ) -> None:
         self._config, self._random, self._overlap, self._ring_id_of = config, random, overlap, ring_id_of
-        self.book = Book(me, random.getrandbits(32))
+        self.book = Book(me, random.getrandbits(32), tie_seed)
         self.cache: dict[Address, float] = {}  # Newscast: random nodes, and when somebody last heard of each
         self.table: list[Address] = []  # successor, predecessor, long links, friends; NOBODY: free
         self.backups: list[Address] = []  # nodes near on the ring, in case a ring link fails

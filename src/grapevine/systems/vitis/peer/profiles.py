@@ -16,6 +16,7 @@ from grapevine.kernels.overlap import common, common_positions
 from grapevine.systems.contracts.peer import Address
 from grapevine.systems.vitis.peer.interests import checksum, find
 from grapevine.systems.vitis.peer.messages import TOPICS_A_PART, Profile, Topics, unpack
+from grapevine.systems.vitis.peer.rates import ONE, Weights, unpack_weights
 
 _SMALL = 5_000  # topics of a profile that is kept as a set, too
 _KEPT = 16  # times the most topics of one node: of all known profiles together
@@ -28,18 +29,24 @@ class KnownProfile(NamedTuple):
     version: int
     topics: Topics  # ascending
     first_hand: bool  # from the node itself, or confirmed by it
+    weights: Weights | None = None  # of the topics; None: this node weighs all alike
 
 
 class KnownProfiles:
-    """Profiles of other nodes, and what they have in common with this node's own topics."""
+    """Profiles of other nodes, and what they have in common with this node's own topics.
 
-    def __init__(self, most_topics: int) -> None:
-        self._most = _KEPT * most_topics
+    Where topics weigh differently (`weighed`), a node says what its own do. Two nodes may differ about a topic that
+    both have: then it weighs the mean of what they say, so that both find the same utility.
+    """
+
+    def __init__(self, most_topics: int, *, weighed: bool = False) -> None:
+        self._most, self.weighed = _KEPT * most_topics, weighed
         self._known: dict[Address, KnownProfile] = {}
         self._size = 0
         self._neighbours: set[Address] = set()
         self._own: Topics = np.empty(0, np.uint64)
-        self._common: dict[Address, int] = {}  # how many topics are shared, where somebody has asked
+        self._own_weights: Weights | None = None
+        self._overlaps: dict[Address, tuple[int, int]] = {}  # where somebody has asked
         self._shared_at: dict[Address, Columns] = {}  # and which, by index
         self._sets: dict[Address, frozenset[int]] = {}  # of small profiles: a look at one costs a tenth
 
@@ -56,10 +63,17 @@ class KnownProfiles:
         known = self._known.get(node)
         return known is not None and known.version == version and known.first_hand
 
-    def put(self, node: Address, version: int, topics: Topics, *, first_hand: bool) -> None:
-        """A node has these topics. When there are too many in all, what came first is forgotten, neighbours' last."""
+    def put(
+        self, node: Address, version: int, topics: Topics, *, first_hand: bool, weights: Weights | None = None
+    ) -> None:
+        """A node has these topics, which weigh so much; None: all alike.
+
+        When there are too many in all, what came first is forgotten, neighbours' last.
+        """
         self.forget(node)
-        self._known[node] = KnownProfile(version, topics, first_hand)
+        if self.weighed and weights is None:
+            weights = np.full(len(topics), ONE, np.int64)
+        self._known[node] = KnownProfile(version, topics, first_hand, weights if self.weighed else None)
         self._size += len(topics)
         while self._size > self._most:
             strangers = (other for other in self._known if other not in self._neighbours)
@@ -68,7 +82,7 @@ class KnownProfiles:
     def forget(self, node: Address) -> None:
         """The node is gone, or its profile turned out to be wrong; nothing happens if none is known."""
         known = self._known.pop(node, None)
-        self._common.pop(node, None)
+        self._overlaps.pop(node, None)
         self._shared_at.pop(node, None)
         self._sets.pop(node, None)
         if known is not None:
@@ -80,21 +94,39 @@ class KnownProfiles:
         for node in unheard[: max(len(unheard) - most, 0)]:
             self.forget(node)
 
-    def compare_with(self, own: Topics) -> None:
-        """These are this node's topics from now on: what others share is worked out anew."""
+    def compare_with(self, own: Topics, weights: Weights | None = None) -> None:
+        """These are this node's topics from now on, and their weights: what others share is worked out anew."""
         if own is not self._own:
-            self._own = own
-            self._common.clear()
             self._shared_at.clear()
+        if own is not self._own or weights is not self._own_weights:
+            self._own, self._own_weights = own, weights
+            self._overlaps.clear()
+
+    @property
+    def own(self) -> tuple[int, int]:
+        """This node's topics in terms of `overlap`: it has all of them in common with itself."""
+        mass = len(self._own) if self._own_weights is None else 2 * int(self._own_weights.sum())
+        return mass, mass
 
     def overlap(self, node: Address) -> tuple[int, int]:
-        """How many topics a node has in common with this one, and in all; none as long as no profile is known."""
+        """How many topics a node has in common with this one, and in all; none as long as no profile is known.
+
+        Where topics weigh differently: twice what they weigh, since those in common weigh the mean of two numbers.
+        """
         known = self._known.get(node)
         if known is None:
             return 0, 0
-        if node not in self._common:
-            self._common[node] = common(self._own, known.topics)
-        return self._common[node], len(known.topics)
+        if node not in self._overlaps:
+            self._overlaps[node] = self._overlap(known)
+        return self._overlaps[node]
+
+    def _overlap(self, known: KnownProfile) -> tuple[int, int]:
+        own, theirs = self._own_weights, known.weights
+        if own is None or theirs is None:
+            return common(self._own, known.topics), len(known.topics)
+        mine = own[common_positions(self._own, known.topics)]
+        yours = theirs[common_positions(known.topics, self._own)]
+        return int(mine.sum() + yours.sum()), 2 * int(theirs.sum())
 
     def shared_at(self, node: Address) -> Columns:
         """The indices in this node's topics of those that both have; the same object until either's topics change."""
@@ -126,17 +158,18 @@ class KnownProfiles:
 class _Question:
     """A question for a profile, and the parts of the answer that have come."""
 
-    __slots__ = ("asked_at", "asked_of", "attempts", "first_part", "parts")
+    __slots__ = ("asked_at", "asked_of", "attempts", "first_part", "parts", "weights")
 
     def __init__(self) -> None:
         self.asked_at, self.attempts = -np.inf, 0
         self.asked_of: Address | None = None  # None: no answer is awaited
         self.first_part: Profile | None = None  # which the others have to fit
         self.parts: dict[int, Topics] = {}
+        self.weights: dict[int, Weights] = {}  # of the parts, where topics weigh differently
 
-    def start_over(self) -> None:
+    def start_over(self, first_part: Profile | None = None) -> None:
         """The parts that have come are of no use."""
-        self.first_part, self.parts = None, {}
+        self.first_part, self.parts, self.weights = first_part, {}, {}
 
 
 class NewProfile(NamedTuple):
@@ -146,6 +179,7 @@ class NewProfile(NamedTuple):
     version: int
     topics: Topics
     added: Topics | None  # topics that are new, or new again; None: it came whole, so any may be
+    weights: Weights | None = None  # of the topics; None: this node weighs all alike
 
 
 class PendingProfiles:
@@ -204,27 +238,52 @@ class PendingProfiles:
             return None
         added, removed = unpack(message.added), unpack(message.removed)
         topics = np.union1d(np.setdiff1d(known.topics, removed, assume_unique=True), added)
-        if not _is_whole(topics, message):
+        weights = _changed_weights(known, topics, added, message)
+        if not _is_whole(topics, message) or (weights is None and self._known.weighed):
             self._known.forget(message.node)  # so that the next answer is the whole
             return None
-        return NewProfile(message.node, message.version, topics, added)
+        return NewProfile(message.node, message.version, topics, added, weights)
 
     def _collect(self, question: _Question, message: Profile) -> NewProfile | None:
         if question.first_part is None or question.first_part.version < message.version:
-            question.first_part, question.parts = message, {}
+            question.start_over(message)
         elif _announced(question.first_part) != _announced(message):
             return None
         part = unpack(message.added)
         last = message.part == message.parts - 1
         if len(part) != (message.topic_count - message.part * TOPICS_A_PART if last else TOPICS_A_PART):
             return None
+        if self._known.weighed:
+            weights = unpack_weights(message.rates, len(part))
+            if weights is None:
+                return None
+            question.weights[message.part] = weights
         question.parts[message.part] = part
         if len(question.parts) < message.parts:
             if self.buffered > _PENDING * self._most:
                 question.start_over()
             return None
         topics = np.concatenate([question.parts[i] for i in range(message.parts)])
-        return NewProfile(message.node, message.version, topics, None) if _is_whole(topics, message) else None
+        if not _is_whole(topics, message):
+            return None
+        every = [question.weights[i] for i in range(message.parts)] if self._known.weighed else None
+        return NewProfile(message.node, message.version, topics, None, np.concatenate(every) if every else None)
+
+
+def _changed_weights(known: KnownProfile, topics: Topics, added: Topics, message: Profile) -> Weights | None:
+    """What the topics of a changed profile weigh; None: all alike, or the message has rates that cannot be."""
+    if known.weights is None:
+        return None
+    told = np.concatenate([added, unpack(message.rated)])
+    said = unpack_weights(message.rates, len(told))
+    if said is None:
+        return None
+    weights = np.full(len(topics), ONE, np.int64)
+    at, there = find(known.topics, topics)
+    weights[there] = known.weights[at[there]]
+    at, there = find(topics, told)
+    weights[at[there]] = said[there]
+    return weights
 
 
 def _announced(message: Profile) -> tuple[int, int, int]:
