@@ -9,9 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from grapevine.experiment.code import PACKAGE, RUN_CODE, WORKLOAD_CODE, code_digest, content_digest, module_digest
+from grapevine.experiment.code import (
+    PACKAGE,
+    RUN_CODE,
+    WORKLOAD_CODE,
+    code_digest,
+    content_digest,
+    module_digest,
+    system_code,
+)
 from grapevine.experiment.description import Experiment, read_experiment
 from grapevine.experiment.plan import plan, trace_key
+from grapevine.systems.registry import all_systems
 from tests.memory_store import MemoryLocation, MemoryStore
 
 TEXT = """
@@ -133,7 +142,8 @@ def test_an_edit_of_what_makes_workloads_changes_all_keys(
 
 
 @pytest.mark.parametrize(
-    "module", ["sim/simulate.py", "blocks/network.py", "systems/base.py", "metrics/traffic.py", "experiment/play.py"]
+    "module",
+    ["sim/simulate.py", "blocks/network.py", "systems/contracts/peer.py", "metrics/traffic.py", "experiment/play.py"],
 )
 def test_an_edit_of_what_decides_runs_changes_their_ids_alone(
     experiment: Experiment, tmp_path: Path, package: Path, module: str
@@ -142,6 +152,21 @@ def test_an_edit_of_what_decides_runs_changes_their_ids_alone(
     with (package / module).open("a") as file:
         file.write("#")
     assert changed(before, keys(experiment, tmp_path, package)) == (set(), RUNS)
+
+
+def test_an_edit_of_a_system_changes_the_ids_of_its_own_runs(
+    experiment: Experiment, tmp_path: Path, package: Path
+) -> None:
+    before = keys(experiment, tmp_path, package)
+    with (package / "systems/rappel/feed.py").open("a") as file:
+        file.write("#")
+    assert changed(before, keys(experiment, tmp_path, package)) == (set(), {("rappel", "made")})
+
+
+def test_a_relative_is_part_of_a_systems_code() -> None:
+    assert system_code("grapevine.systems.strawman.rounds") == ("systems/magnet", "systems/strawman")
+    assert system_code("grapevine.systems.vitis.peer.peer") == ("systems/vitis",)
+    assert system_code("guests.overlay") == ()
 
 
 @pytest.mark.parametrize(
@@ -255,7 +280,8 @@ def test_the_lists_name_all_that_is_imported() -> None:
     assert not {module for module in makers if not covered(module, (*WORKLOAD_CODE, *NEUTRAL))}
     players = used_by("experiment/play.py")
     plans = {f"experiment/{name}.py" for name in ("__init__", "code", "description", "lines", "mistakes", "plan")}
-    assert {module for module in players if not covered(module, RUN_CODE)} <= plans
+    systems = {part for name in all_systems() for part in system_code(f"grapevine.systems.{name.replace('-', '_')}")}
+    assert {module for module in players if not covered(module, (*RUN_CODE, *systems))} <= plans
     assert not any(covered(module, RUN_CODE) for module in plans)
 
 

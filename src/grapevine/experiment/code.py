@@ -8,6 +8,7 @@ Results are kept under keys and never made twice, so whatever decides a result h
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +32,18 @@ WORKLOAD_CODE = (
     "pipeline/stage.py",
     "pipeline/workloads.py",
 )
-RUN_CODE = (*WORKLOAD_CODE, "metrics", "blocks", "systems", "sim", "experiment/churn.py", "experiment/play.py")
+RUN_CODE = (  # with the package of the system that runs (`system_code`); other systems decide nothing
+    *WORKLOAD_CODE,
+    "metrics",
+    "blocks",
+    "systems/__init__.py",
+    "systems/registry.py",
+    "systems/contracts",
+    "sim",
+    "experiment/churn.py",
+    "experiment/play.py",
+)
+_SYSTEM = re.compile(r"grapevine\.systems\.(\w+)")
 _BLOCK = 1 << 20
 
 
@@ -50,6 +62,27 @@ def code_digest(parts: Iterable[str], package: Path = PACKAGE) -> str:
     for source in sources:
         _add(digest, source.relative_to(package).as_posix(), source)
     return digest.hexdigest()[:16]
+
+
+def system_code(module: str, package: Path = PACKAGE) -> tuple[str, ...]:
+    """The folders of the package that one of our modules belongs to, and of those of other systems that it names."""
+    found, waiting = set[str](), _SYSTEM.findall(module)
+    while waiting:
+        folder = package / "systems" / waiting.pop()
+        if folder.is_dir() and folder.name not in found:
+            found.add(folder.name)
+            for source in folder.rglob("*.py"):
+                waiting += _SYSTEM.findall(source.read_text())
+    return tuple(f"systems/{name}" for name in sorted(found - {"contracts"}))
+
+
+def run_digest(module: str, package: Path = PACKAGE) -> str:
+    """A digest of all code that decides the runs of the system that this module belongs to.
+
+    Of a system of another distribution its own code is part of it.
+    """
+    ours, theirs = code_digest((*RUN_CODE, *system_code(module, package)), package), module_digest(module)
+    return ours if theirs is None else f"{ours}+{theirs}"
 
 
 def module_digest(name: str) -> str | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from grapevine.experiment.churn import split_churn
-from grapevine.experiment.code import PACKAGE, RUN_CODE, WORKLOAD_CODE, code_digest, content_digest, module_digest
+from grapevine.experiment.code import PACKAGE, WORKLOAD_CODE, code_digest, content_digest, run_digest
 from grapevine.experiment.description import Experiment, WorkloadEntry
 from grapevine.model.errors import UsageError
 from grapevine.model.location import Location
@@ -95,14 +95,15 @@ class _Deciding:
     """What besides the description decides keys: digests of the code, and of traces as far as they are here."""
 
     def __init__(self, traces: Location | None, package: Path) -> None:
-        self.workload_code, self.run_code = (code_digest(parts, package) for parts in (WORKLOAD_CODE, RUN_CODE))
-        self._traces, self._contents = traces, dict[str, str | None]()
+        self.workload_code, self._package = code_digest(WORKLOAD_CODE, package), package
+        self._traces, self._contents, self._codes = traces, dict[str, str | None](), dict[str, str]()
 
     def code_of(self, system: str, driver: str) -> str:
-        """The digest of all code that decides a run of the system; that of another distribution is part of it."""
-        facet = system_named(system).facets[driver]
-        own = module_digest(facet.__module__)
-        return self.run_code if own is None else f"{self.run_code}+{own}"
+        """The digest of all code that decides a run of the system; each is made once."""
+        module = system_named(system).facets[driver].__module__
+        if module not in self._codes:
+            self._codes[module] = run_digest(module, self._package)
+        return self._codes[module]
 
     def content(self, path: str | None) -> str | None:
         """The digest of a trace; each is read once."""

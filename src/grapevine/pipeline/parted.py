@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from grapevine.experiment.code import RUN_CODE, code_digest, module_digest
+from grapevine.experiment.code import run_digest
 from grapevine.model.errors import UsageError
 from grapevine.model.location import Location
 from grapevine.model.workload import Workload
@@ -95,7 +95,7 @@ def simulate_in_blocks(
         "blocks": blocks,
         "workload": digest_of(workload.node_ids, topics.starts, topics.columns, workload.rates),
         "churn": _describe(schedule),
-        "code": [code_digest(RUN_CODE), module_digest(system_named(system).round_facet().__module__)],
+        "code": run_digest(system_named(system).round_facet().__module__),
     }
     with _state_folder(target, resume=resume, force=force) as folder:
         network = partial(PartedNetwork, folder=folder, parts=blocks, run=SparkRunner(stage))

@@ -18,7 +18,6 @@ import json
 import time
 
 from grapevine import __version__
-from grapevine.experiment.code import RUN_CODE, code_digest
 from grapevine.experiment.description import Experiment
 from grapevine.experiment.plan import RunPlan, plan
 from grapevine.model.drafts import write_whole
@@ -75,8 +74,7 @@ def sweep(
 
 def _open(out: Location, experiment: Experiment, *, resume: bool, force: bool) -> None:
     """A new folder, or the one of the same experiment to go on with."""
-    code = f"{__version__}+{code_digest(RUN_CODE)}"
-    described = json.dumps({"code": code, **experiment.as_dict()}, indent=2, sort_keys=True)
+    described = json.dumps({"version": __version__, **experiment.as_dict()}, indent=2, sort_keys=True)
     stored = out / _DESCRIPTION
     if out.is_file():
         raise UsageError(f"{out}: is a file; choose another --out")
