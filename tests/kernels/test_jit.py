@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -14,29 +15,57 @@ from grapevine.kernels import jit
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package of two modules, of which one compiles."""
+    """Rules that call a kernel by way of two modules, one of which also holds a constant; and a stranger to them."""
     (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "__init__.py").write_text("from grapevine import constants\n")
     (tmp_path / "deep" / "kernel.py").write_text("@njit\ndef f(): ...\n")
-    (tmp_path / "plain.py").write_text("x = 1\n")
+    (tmp_path / "constants.py").write_text("x = 1\n")
+    (tmp_path / "rules.py").write_text("from grapevine.deep import (  # both\n    kernel,\n    other,\n)\n")
+    (tmp_path / "alone.py").write_text("import numpy\n")
     monkeypatch.setattr(jit, "_PACKAGE", tmp_path)
     return tmp_path
 
 
-def test_an_edit_of_whatever_compiles_starts_a_new_cache_and_other_edits_do_not(package: Path) -> None:
-    before = jit._digest_sources()
-    (package / "plain.py").write_text("x = 2\n")
-    assert jit._digest_sources() == before
-    (package / "deep" / "kernel.py").write_text("@njit\ndef f(): return 1\n")
-    assert jit._digest_sources() != before
+def test_compiled_code_is_as_old_as_the_files_that_it_may_depend_on(package: Path) -> None:
+    used = ["constants.py", "deep/__init__.py", "deep/kernel.py", "rules.py"]
+    assert jit.sources_of(package / "rules.py", package) == sorted(package / name for name in used)
+    assert jit.sources_of(package / "alone.py", package) == [package / "alone.py"]
+
+
+@pytest.mark.parametrize("edited", ["constants.py", "deep/kernel.py", "rules.py"])
+def test_an_edit_starts_a_new_cache_for_what_depends_on_it_and_for_nothing_else(package: Path, edited: str) -> None:
+    def folders() -> list[Path]:
+        jit._folder_for.cache_clear()
+        jit._imported.cache_clear()
+        return [jit._folder_for(package / name) for name in ("rules.py", "alone.py")]
+
+    rules, alone = folders()
+    (package / edited).write_text((package / edited).read_text() + "y = 2\n")
+    assert folders()[0] != rules and folders()[1] == alone
+
+
+def test_imports_are_those_that_python_sees() -> None:
+    """Judged by the syntax tree, for every module of ours that compiles."""
+    package = jit._PACKAGE
+    for file in package.rglob("*.py"):
+        if "jit import" not in file.read_text():
+            continue
+        named: set[str] = set()
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "grapevine":
+                named |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+        paths = [package.joinpath(*name.split(".")[1:]) for name in named]
+        expected = {module for path in paths for module in (path.with_suffix(".py"), path / "__init__.py")}
+        assert set(jit._imported(file, package)) == {module for module in expected if module.is_file()}
 
 
 def test_the_cache_is_beside_the_package_unless_another_place_is_named(
     package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    assert jit._cache_folder() == package / "__pycache__" / f"kernels-{jit.SOURCES[:16]}"
+    assert jit._cache_folder() == package / "__pycache__" / "kernels"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(package / "elsewhere"))
-    assert jit._cache_folder() == package / "elsewhere" / jit.SOURCES[:16]
+    assert jit._cache_folder() == package / "elsewhere"
 
 
 def test_without_a_place_to_write_beside_the_package_the_users_cache_is_taken(
@@ -46,7 +75,7 @@ def test_without_a_place_to_write_beside_the_package_the_users_cache_is_taken(
     (package / "home").mkdir()
     monkeypatch.setenv("XDG_CACHE_HOME", str(package / "home"))
     monkeypatch.setattr(os, "access", lambda path, mode: path != package)
-    assert jit._cache_folder() == package / "home" / "grapevine" / f"kernels-{jit.SOURCES[:16]}"
+    assert jit._cache_folder() == package / "home" / "grapevine" / "kernels"
 
 
 COMPILES = """

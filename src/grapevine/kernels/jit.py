@@ -1,7 +1,9 @@
 """`njit` with a cache that can be trusted, and with its type kept, so that strict type checks see through it.
 
-numba renews a cached function when its own file changes, but not when a function that it calls changes in another file.
-So the cache's folder is named after the content of all our sources that compile: an edit of any starts a new one.
+numba renews a cached function when its own file changes, but not when a function that it calls, or a constant that it
+reads, changes in another file. So compiled code lies in a folder that is named after the content of the function's
+file and of all our modules that this one imports, directly or through others: an edit starts a new folder for whatever
+may depend on it, and leaves the rest alone.
 
 Processes that start together (Spark's workers, those of the test suite) want the same functions at the same time. The
 first to come compiles and the others wait for it, then load what it stored: a lock a function, held while it compiles.
@@ -18,6 +20,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -28,39 +31,60 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_COMPILES = re.compile(rb"^@(njit|borrowing|inlined|intrinsic)\b", re.MULTILINE)
+_IMPORT = re.compile(r"^\s*(?:from grapevine([\w.]*) import (\([^)]*\)|.*)|import grapevine([\w.]*))", re.MULTILINE)
 
 
-def _digest_sources() -> str:
+def sources_of(file: Path, package: Path) -> list[Path]:
+    """The file and all modules of the package that it imports, directly or through others, in the order of names."""
+    found, waiting = set[Path](), [file]
+    while waiting:
+        if (source := waiting.pop()) not in found:
+            found.add(source)
+            waiting += _imported(source, package)
+    return sorted(found)
+
+
+@cache
+def _imported(source: Path, package: Path) -> list[Path]:
+    """The modules of the package that this file imports; of `from a import b` both a and a.b, if they are modules."""
+    named: set[str] = set()
+    for module, names, alone in _IMPORT.findall(source.read_text()):
+        named |= {module or alone, *(f"{module}.{name}" for name in re.findall(r"\w+", names))}
+    paths = [package.joinpath(*name.strip(".").split(".")) for name in named]
+    modules = [module for path in paths for module in (path.with_suffix(".py"), path / "__init__.py")]
+    return [module for module in modules if module.is_file()]
+
+
+def _digest(sources: list[Path]) -> str:
     digest = hashlib.sha1(usedforsecurity=False)
-    for source in sorted(_PACKAGE.rglob("*.py")):
-        content = source.read_bytes()
-        if _COMPILES.search(content):
-            digest.update(content)
-    return digest.hexdigest()
+    for source in sources:
+        digest.update(hashlib.sha1(source.read_bytes(), usedforsecurity=False).digest())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _folder_for(file: Path) -> Path:
+    """Where compiled functions of this file are kept while neither it nor what it imports changes."""
+    return _cache_folder() / f"{file.stem}-{_digest(sources_of(file, _PACKAGE))}"
 
 
 def _cache_folder() -> Path:
+    """Where all compiled code is kept: where numba is told to, beside the package, or in the user's cache."""
     if base := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(base) / SOURCES[:16]
+        return Path(base)
     beside = _PACKAGE / "__pycache__"
     if os.access(beside if beside.exists() else _PACKAGE, os.W_OK):
-        return beside / f"kernels-{SOURCES[:16]}"
+        return beside / "kernels"
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     if not os.access(home if home.exists() else home.parent, os.W_OK):
         home = Path(tempfile.gettempdir()) / f"grapevine-{os.getuid()}"
-    return home / "grapevine" / f"kernels-{SOURCES[:16]}"
-
-
-SOURCES = _digest_sources()  # what the results of compiled code depend on
-numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
+    return home / "grapevine" / "kernels"
 
 
 @contextmanager
-def _one_process_at_a_time(name: str) -> Iterator[None]:
+def _one_process_at_a_time(folder: Path, name: str) -> Iterator[None]:
     """Wait until no other process is in here under this name. Where there is no place for a lock, nobody waits."""
     try:
-        folder = Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / f"{name}.lock").open("w")
     except OSError:
@@ -94,11 +118,13 @@ def inlined(function: F) -> F:
 
 
 def _cached(function: F, **options: Any) -> F:
+    folder = _folder_for(Path(function.__code__.co_filename))
+    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined] # numba looks once, when it sees the function
     compiled = numba.njit(cache=True, nogil=True, **options)(function)
-    compile_here, name = compiled.compile, f"{function.__module__}.{function.__qualname__}"
+    compile_here = compiled.compile
 
     def compile_once(signature: Any) -> Any:
-        with global_compiler_lock, _one_process_at_a_time(name):
+        with global_compiler_lock, _one_process_at_a_time(folder, function.__qualname__):
             return compile_here(signature)
 
     compiled.compile = compile_once
