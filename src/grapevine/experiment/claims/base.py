@@ -12,10 +12,12 @@ then the finding names that experiment as its `cause`, which the claim lists amo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
+from statistics import fmean, stdev
 from typing import Any
 
 from grapevine.metrics.catalogue import Metric
@@ -63,7 +65,7 @@ class Effort:
 class Evidence:
     """The series of measured experiments, and why others could not be measured."""
 
-    series: dict[str, list[dict[str, Any]]]  # by experiment
+    series: dict[str, list[dict[str, Any]]]  # by experiment; `by_seed` of a row are the values that its mean is of
     absent: dict[str, str]  # experiment → reason
     efforts: dict[str, Effort] = field(default_factory=dict)  # by experiment
     quick: bool = False  # of the quick versions, which are smaller and shorter than the papers'
@@ -92,10 +94,34 @@ class Evidence:
 
     def estimate(self, experiment: str, metric: Metric, system: str, workload: str, **point: Any) -> Estimate:
         """One point with its 95 % interval over seeds."""
+        row = self._row(experiment, metric, system, workload, point)
+        return Estimate(metric, float(row["mean"]), (row["high"] - row["low"]) / 2, row["runs"])
+
+    def difference(
+        self,
+        experiment: str,
+        metric: Metric,
+        system: str,
+        of: tuple[str, Mapping[str, Any]],
+        minus: tuple[str, Mapping[str, Any]],
+    ) -> Estimate:
+        """How much more there is `of` one workload and point than of another, `minus`, run by run.
+
+        Runs of the same seed are pairs, so what they share does not widen the 95 % interval of the mean difference.
+        """
+        more, less = (self._row(experiment, metric, system, *side)["by_seed"] for side in (of, minus))
+        found = [more[seed] - less[seed] for seed in sorted(more.keys() & less.keys())]
+        if not found:
+            raise MissingError(f"{experiment} has no runs of one seed on both {of[0]} and {minus[0]}")
+        return Estimate(metric, fmean(found), half_interval(found), len(found))
+
+    def _row(
+        self, experiment: str, metric: Metric, system: str, workload: str, point: Mapping[str, Any]
+    ) -> dict[str, Any]:
         for row in self.rows(experiment, metric, system, workload):
             if all(row["parameters"].get(key) == value for key, value in point.items()):
-                return Estimate(metric, float(row["mean"]), (row["high"] - row["low"]) / 2, row["runs"])
-        raise MissingError(f"{experiment} has no {metric.name} of {system} on {workload} at {point}")
+                return row
+        raise MissingError(f"{experiment} has no {metric.name} of {system} on {workload} at {dict(point)}")
 
     def curve(self, experiment: str, metric: Metric, system: str, workload: str, x: str, **point: Any) -> list[float]:
         """The means along x, ascending; a grid of one point, as quick experiments have it, is no curve."""
@@ -187,6 +213,15 @@ def graded(*, band: bool, direction: bool, measured: str, remark: str = "", caus
     return met_if(
         band and direction, measured, remark, cause=cause, otherwise=Grade.DIRECTION if direction else Grade.NOT_MET
     )
+
+
+def half_interval(values: Sequence[float]) -> float:
+    """Half the 95 % confidence interval (Student) of their mean; 0 for a single value."""
+    if len(values) < 2:
+        return 0.0
+    from scipy.stats import t as student  # here, because it takes half a second to import
+
+    return float(student.ppf(0.975, len(values) - 1)) * stdev(values) / math.sqrt(len(values))
 
 
 def within(value: float, claimed: float, share: float) -> bool:
