@@ -12,6 +12,7 @@ from grapevine.blocks import acceptance
 from grapevine.blocks.acceptance import Tables
 from grapevine.blocks.views import NOBODY
 from grapevine.model.workload import Workload
+from grapevine.sim.churn import Change, Schedule
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import make_config
 from grapevine.sim.snapshot import links_of
@@ -112,6 +113,8 @@ def hubs() -> Workload:
         ("opt", {"table_size": 6}, 6),
         ("vitis", {"table_size": 8, "most_links": 12}, 12),
         ("rvr", {"table_size": 8, "most_links": 12}, 12),
+        ("magnet", {"table_size": 8, "most_links": 12}, 12),
+        ("strawman", {"table_size": 8, "most_links": 12}, 12),
     ],
 )
 def test_tables_hold_the_connections_that_events_use(
@@ -129,6 +132,23 @@ def test_tables_hold_the_connections_that_events_use(
         near[q].add(p)
     rows = engine.network.neighbours()
     assert [set(rows.row(p).tolist()) for p in range(hubs.node_count)] == near
+
+
+@pytest.mark.parametrize("system", ["vitis", "magnet"])
+def test_the_bound_holds_while_nodes_come_and_go_and_everybody_is_reached_afterwards(
+    system: str, hubs: Workload
+) -> None:
+    everybody = np.random.default_rng(7).permutation(hubs.node_count).astype(np.int32)
+    first, crowd, late = np.split(everybody, [60, 100])
+    changes = {8: Change(joins=crowd), 16: Change(crashes=first[:20], leaves=crowd[:10]), 20: Change(joins=late)}
+    config = make_config(system, {"table_size": 8, "most_links": 12})
+    engine = Rounds(system, hubs, config, seed=5, schedule=Schedule(first, changes))
+    for _ in range(60):
+        engine.step()
+        assert engine.network.neighbours().sizes().max() <= 12
+    engine.settle((0, hubs.topic_count))
+    events, _ = engine.publish(np.arange(hubs.topic_count, dtype=np.int32))
+    assert events["reached"].sum() == events["subscribers"].sum() > 0
 
 
 def test_who_is_refused_looks_for_others(hubs: Workload) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grapevine.model.config import parameter
-from grapevine.systems.contracts.rounds import RingConfig
+from grapevine.systems.contracts.rounds import BoundedConfig, RingConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OscarConfig(RingConfig):
+class OscarConfig(RingConfig, BoundedConfig):
     """Parameters of trees of greedy routes over Oscar: Magnet's and its strawman's."""
 
     table_size: int = parameter(

@@ -204,7 +204,15 @@ class OscarSystem(GossipSystem):
         """The first links of these newcomers."""
         views = self.network.views
         self._count(JOIN, *self.join_messages(nodes))
+        before = views.links.copy()
+        for a, b in zip(views.starts[nodes], views.starts[nodes + 1], strict=True):
+            before[a:b] = NOBODY  # of who was here before nothing is left
         link_newcomers(nodes, self.network.now, self._circle, views)
+        self._links_chosen(before)
+
+    def _links_chosen(self, before: Columns) -> None:
+        """Where connections are bounded, let those answer who are linked to now; `before` are the links until now."""
+        self.network.accept(before, self.network.rows, RING_SLOTS)
         self.network.links_changed()
 
     def join_messages(self, nodes: Columns) -> tuple[int, int]:
@@ -218,12 +226,12 @@ class OscarSystem(GossipSystem):
     def _rewire(self) -> None:
         """New fingers for everybody, from walks over the links as they are."""
         network, views, walks = self.network, self.network.views, self.walks
-        out = views.links.copy(), views.heard.copy()
+        before, out = views.links.copy(), (views.links.copy(), views.heard.copy())
         (made,) = self._summed(
             lambda a, b: (oscar.rewire(network.seed, network.now, (a, b), walks, views, network.profiles, out),)
         )
         views.links[:], views.heard[:] = out
-        network.links_changed()
+        self._links_chosen(before)
         self._count(WALK, made * (walks.length + 1), made * (walks.length + 1))
         self._edges[0] = np.count_nonzero(views.links != NOBODY)
 
