@@ -12,11 +12,12 @@ import pytest
 
 from grapevine import synthetic
 from grapevine.model import tables
+from grapevine.model.manifest import read_manifest
 from grapevine.model.store import read_table
 from grapevine.model.tables import Table
 from grapevine.model.workload import Workload, load_churn
 from grapevine.pipeline import generate as stage_module
-from grapevine.pipeline.generate import _pairs, _sessions, generate
+from grapevine.pipeline.generate import _pairs, _sessions, generate, generate_in_task
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
 from grapevine.synthetic.base import SubscriptionModel
@@ -87,6 +88,11 @@ def test_what_spark_stores_is_what_python_generates(stage: Stage, tmp_path: Path
     assert manifest.seed == 2
     assert manifest.config["model"] == name
     assert manifest.counts["subscribers"] == np.sum(direct.node_topics.sizes() > 0)
+    alone = generate_in_task(name, MODELS[name](**parameters), tmp_path / "alone", seed=2, force=False)
+    assert (alone.tables, alone.counts, alone.config) == (manifest.tables, manifest.counts, manifest.config)
+    stored = read_manifest(out, "workload").tables_in(out)
+    for table in (tables.NODES, tables.TOPICS, tables.SUBSCRIPTIONS):
+        assert in_order(read_table(tmp_path / "alone", table)).equals(in_order(read_table(stored, table)))
 
 
 def test_churn_is_stored_with_open_ends(stage: Stage, tmp_path: Path) -> None:

@@ -321,7 +321,7 @@ def test_a_trace_that_was_replaced_is_read_again(stage: Stage, tmp_path: Path) -
     for text in ("1 2\n1 3\n", "1 2\n4 3\n", "1 2\n1 3\n"):
         (tmp_path / "crawl.txt").write_text(text)
         (run,) = plan(experiment, traces=tmp_path)
-        WorkloadMaker(stage, tmp_path / "out", tmp_path).make(run.workload)
+        WorkloadMaker(stage, tmp_path / "out", tmp_path).make([run.workload])
         found.append(Workload.load(tmp_path / "out" / "workloads" / run.workload.key).node_count)
     assert found == [3, 4, 3]
     assert len(list((tmp_path / "out" / "workloads").iterdir())) == 4  # two traces, whole and as they are asked for
@@ -332,4 +332,4 @@ def test_a_trace_of_another_kind_is_refused(stage: Stage, tmp_path: Path) -> Non
     (tmp_path / "crawl.txt").write_text("a 1 0 5\n")
     (run,) = plan(read_experiment(tmp_path / "traced.toml"), traces=tmp_path)
     with pytest.raises(UsageError, match="trace 'avt': choose a format that makes subscriptions, one of follows, "):
-        WorkloadMaker(stage, tmp_path / "out", tmp_path).make(run.workload)
+        WorkloadMaker(stage, tmp_path / "out", tmp_path).make([run.workload])

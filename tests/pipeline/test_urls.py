@@ -227,7 +227,7 @@ def test_traces_become_workloads_samples_and_profiles_at_urls(stage: Stage, tmp_
     (tmp_path / "traced.toml").write_text(TRACED)
     (planned,) = plan(read_experiment(tmp_path / "traced.toml"), traces=stage.location(home))
     maker = WorkloadMaker(stage, stage.location(f"{home}/out"), stage.location(home))
-    maker.make(planned.workload)
+    maker.make([planned.workload])
     whole = Workload.load(maker.folder(planned.workload.key))
     assert list(whole.node_names) == list(Workload.load(tmp_path / "paths" / "w").node_names)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -56,17 +57,48 @@ def generate(
             written["subscriptions"] = stage.write(frame, folder, tables.SUBSCRIPTIONS, f"generating {name}")
             with stage.step("counting subscribers"):
                 counts = {"subscribers": stage.read(folder, tables.SUBSCRIPTIONS).select("node").distinct().count()}
-        manifest = Manifest(
-            kind="workload",
-            stage="generate",
-            version=__version__,
-            config={"model": name} | model.as_dict(),
-            seed=seed,
-            tables=written,
-            counts=counts,
-        )
+        manifest = _manifest(name, model, seed, written, counts)
         manifest.write(folder)
     return manifest
+
+
+def fits_a_task(model: SubscriptionModel | ChurnModel) -> bool:
+    """Whether `generate` would make all rows in one task, so that a task may as well make the whole folder."""
+    return model.nodes <= NODES_PER_CHUNK * CHUNKS_PER_TASK
+
+
+def generate_in_task(name: str, model: SubscriptionModel, out: Path, *, seed: int, force: bool) -> Manifest:
+    """The folder that `generate` makes, made by this process alone.
+
+    Called inside a Spark task: a sweep has hundreds of small workloads, and one task each is faster than a few jobs
+    each.
+    """
+    with new_folder(out, kind="workload", force=force) as folder:
+        numbers = pa.array(np.arange(model.nodes, dtype=np.int32))
+        pairs = pa.Table.from_batches([_pairs(model, seed)(0, model.nodes)])
+        written = {
+            "nodes": write_table(pa.table({"node": numbers, "name": numbers.cast(pa.string())}), folder, tables.NODES),
+            "topics": write_table(_topics(model, seed), folder, tables.TOPICS),
+            "subscriptions": write_table(pairs, folder, tables.SUBSCRIPTIONS),
+        }
+        subscribers = int(np.count_nonzero(np.bincount(pairs["node"].to_numpy(), minlength=model.nodes)))
+        manifest = _manifest(name, model, seed, written, {"subscribers": subscribers})
+        manifest.write(folder)
+    return manifest
+
+
+def _manifest(
+    name: str, model: SubscriptionModel | ChurnModel, seed: int, written: dict[str, int], counts: dict[str, int]
+) -> Manifest:
+    return Manifest(
+        kind="workload",
+        stage="generate",
+        version=__version__,
+        config={"model": name} | model.as_dict(),
+        seed=seed,
+        tables=written,
+        counts=counts,
+    )
 
 
 def _topics(model: SubscriptionModel, seed: int) -> pa.Table:

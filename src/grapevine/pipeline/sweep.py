@@ -93,8 +93,7 @@ def _folder(out: Location, run: RunPlan) -> Location:
 
 def _do(stage: Stage, missing: list[RunPlan], most_runs: int | None, workloads: WorkloadMaker) -> float:
     """Make the workloads that are missing, then the runs; returns the seconds that the runs took."""
-    for workload in {run.workload.key: run.workload for run in missing}.values():
-        workloads.make(workload)
+    workloads.make(run.workload for run in missing)
     traces = workloads.trace_folders(missing)
     if not missing:
         return 0.0

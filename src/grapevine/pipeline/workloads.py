@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from grapevine.experiment.plan import RunPlan, WorkloadPlan, trace_key
 from grapevine.model.errors import UsageError
@@ -15,11 +17,12 @@ from grapevine.model.location import Location, local_copy, local_draft
 from grapevine.model.manifest import is_complete, read_manifest
 from grapevine.model.tables import CHURN, LATENCY, SUBSCRIPTIONS, Table
 from grapevine.pipeline.formats import FORMATS
-from grapevine.pipeline.generate import generate
+from grapevine.pipeline.generate import fits_a_task, generate, generate_in_task
 from grapevine.pipeline.ingest import ingest
 from grapevine.pipeline.sample import USER_SAMPLES, SubscriberSample, sample
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
+from grapevine.synthetic.base import SubscriptionModel
 
 KIND = "workload"
 WORKLOADS = "workloads"  # the folder of an experiment's workloads
@@ -68,6 +71,14 @@ def _link_or_copy(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
+def _model(workload: WorkloadPlan) -> SubscriptionModel:
+    """The model of a workload that is generated; that it makes subscriptions was checked with the description."""
+    assert workload.model is not None
+    model = MODELS[workload.model](**workload.parameters)
+    assert isinstance(model, SubscriptionModel)
+    return model
+
+
 @dataclass(frozen=True, slots=True)
 class WorkloadMaker:
     """Makes the workloads of one experiment, below its folder `out`, from models and from the folder of `traces`.
@@ -84,15 +95,36 @@ class WorkloadMaker:
         """Where the workload of this key is, or will be."""
         return self.out / WORKLOADS / key
 
-    def make(self, workload: WorkloadPlan) -> None:
-        """Make the workload under its key. UsageError if its trace is not here."""
-        target = self.folder(workload.key)
-        if borrow(target, self.out, KIND, force=self.force):
-            return
-        seed, force = workload.seed, self.force
+    def make(self, workloads: Iterable[WorkloadPlan]) -> None:
+        """Make these workloads, each under its key. UsageError if the trace of one is not here.
+
+        Small ones are made at the same time, by a task each, where tasks reach the experiment's folder.
+        """
+        by_key = {workload.key: workload for workload in workloads}
+        missing = [w for key, w in by_key.items() if not borrow(self.folder(key), self.out, KIND, force=self.force)]
+        small = [w for w in missing if isinstance(self.out, Path) and w.model is not None and fits_a_task(_model(w))]
+        if len(small) > 1:
+            self._make_in_tasks(small)
+            missing = [workload for workload in missing if workload not in small]
+        for workload in missing:
+            self._make(workload)
+
+    def _make_in_tasks(self, workloads: list[WorkloadPlan]) -> None:
+        context, force = self.stage.spark.sparkContext, self.force
+        tasks = [(json.dumps(asdict(workload)), str(self.folder(workload.key).resolve())) for workload in workloads]
+
+        def work(task: tuple[str, str]) -> None:
+            workload = WorkloadPlan(**json.loads(task[0]))
+            assert workload.model is not None
+            generate_in_task(workload.model, _model(workload), Path(task[1]), seed=workload.seed, force=force)
+
+        with self.stage.step(f"generating {len(tasks)} workloads"):
+            context.parallelize(tasks, numSlices=len(tasks)).foreach(work)
+
+    def _make(self, workload: WorkloadPlan) -> None:
+        target, seed, force = self.folder(workload.key), workload.seed, self.force
         if workload.model is not None:
-            model = MODELS[workload.model](**workload.parameters)
-            generate(self.stage, workload.model, model, target, seed=seed, force=force)
+            generate(self.stage, workload.model, _model(workload), target, seed=seed, force=force)
             return
         assert workload.trace is not None and workload.path is not None
         whole = self._ingested(workload.trace, (workload.path,), wanted=SUBSCRIPTIONS)
