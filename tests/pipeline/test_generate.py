@@ -78,7 +78,9 @@ def test_rows_do_not_depend_on_the_number_of_partitions(stage: Stage, tmp_path: 
 def test_what_spark_stores_is_what_python_generates(stage: Stage, tmp_path: Path, name: str) -> None:
     parameters = small(name) | {"rate_exponent": 1.0}
     out = stage.location(f"notatomic://{tmp_path}/w")
-    manifest = generate(stage, name, MODELS[name](**parameters), out, seed=2)
+    model = MODELS[name](**parameters)
+    assert isinstance(model, SubscriptionModel)
+    manifest = generate(stage, name, model, out, seed=2)
     loaded, direct = Workload.load(out), synthetic.generate(name, seed=2, **parameters)
     assert np.array_equal(loaded.node_topics.columns, direct.node_topics.columns)
     assert np.array_equal(loaded.node_topics.starts, direct.node_topics.starts)
@@ -88,7 +90,7 @@ def test_what_spark_stores_is_what_python_generates(stage: Stage, tmp_path: Path
     assert manifest.seed == 2
     assert manifest.config["model"] == name
     assert manifest.counts["subscribers"] == np.sum(direct.node_topics.sizes() > 0)
-    alone = generate_in_task(name, MODELS[name](**parameters), tmp_path / "alone", seed=2, force=False)
+    alone = generate_in_task(name, model, tmp_path / "alone", seed=2, force=False)
     assert (alone.tables, alone.counts, alone.config) == (manifest.tables, manifest.counts, manifest.config)
     stored = read_manifest(out, "workload").tables_in(out)
     for table in (tables.NODES, tables.TOPICS, tables.SUBSCRIPTIONS):
