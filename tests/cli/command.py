@@ -28,7 +28,7 @@ class Answer(NamedTuple):
     stderr: str
 
 
-def run(*arguments: str, cwd: Path | None = None) -> Answer:
+def run(*arguments: str, cwd: Path | None = None, input: str = "") -> Answer:
     """The command with these arguments, in this process: all of it but `main`, which sets signal handlers.
 
     A command that uses Spark needs whole paths: a session that runs already keeps the working folder it began in.
@@ -38,6 +38,7 @@ def run(*arguments: str, cwd: Path | None = None) -> Answer:
         patch.dict(os.environ, WIDE_AND_PLAIN),
         patch.multiple(console.out, _width=200),
         patch.multiple(console.err, _width=200),
+        patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(input.encode()))),
         chdir(cwd or Path.cwd()),
         redirect_stdout(said),
         redirect_stderr(complained),

@@ -19,7 +19,7 @@ from grapevine.model.errors import UsageError
 from grapevine.net.options import NodeOptions, configs_of, read_options
 from grapevine.net.remote import Remote
 from grapevine.systems.registry import systems_with
-from tests.cli.command import COMMAND, PATIENCE_S, WIDE_AND_PLAIN, run, run_process
+from tests.cli.command import COMMAND, PATIENCE_S, WIDE_AND_PLAIN, run
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def endpoint(folder: Path, node: subprocess.Popen[str]) -> str:
     return where
 
 
-def test_two_nodes_a_publisher_and_a_subscriber(tmp_path: Path) -> None:
+def test_two_nodes_a_publisher_and_a_subscriber_and_what_was_kept_after_a_restart(tmp_path: Path) -> None:
     with process("node", "--data-dir", "a", "--subscribe", "news", cwd=tmp_path) as first:
         where = endpoint(tmp_path / "a", first)
         with process("node", "--data-dir", "b", "--join", where, "--diary", "diaries", cwd=tmp_path) as second:
@@ -63,7 +63,7 @@ def test_two_nodes_a_publisher_and_a_subscriber(tmp_path: Path) -> None:
                 until_there(tmp_path, "subscribe-*.log", "subscribed to news")
                 published = run("publish", "news", "hello", "--node", "a", "--json", cwd=tmp_path)
                 assert published.returncode == 0, published.stderr
-                piped = run_process("publish", "news", "-", "--node", "a/control.json", cwd=tmp_path, input="grüß dich")
+                piped = run("publish", "news", "-", "--node", "a/control.json", cwd=tmp_path, input="grüß dich")
                 assert piped.stdout.startswith("event 2 of ")
                 out, _ = reader.communicate(timeout=PATIENCE_S)
                 assert reader.returncode == 0
@@ -78,19 +78,15 @@ def test_two_nodes_a_publisher_and_a_subscriber(tmp_path: Path) -> None:
     assert any("leaves" in line["message"] for line in said), "logs are lines of JSON"
     (diary,) = (tmp_path / "diaries").iterdir()
     assert json.loads(diary.read_text().splitlines()[-1])["what"] == "end"
-
-
-def test_what_was_kept_can_be_read_after_a_restart(tmp_path: Path) -> None:
-    for count in (1, 2):
-        with process("node", "--data-dir", "a", "--subscribe", "news", cwd=tmp_path) as node:
-            until_there(tmp_path / "a")
-            Remote.find(tmp_path / "a").publish("news", b"%d" % count)
-            stream = Remote.find(tmp_path / "a").subscribe(["news"], since=0)
-            assert [next(stream).get("text") for _ in range(count + 1)] == [None, "1", "2"][: count + 1]
-            node.send_signal(signal.SIGINT)
-            assert list(stream) == []
-            node.communicate(timeout=PATIENCE_S)
-            assert node.returncode == 0
+    with process("node", "--data-dir", "a", "--subscribe", "news", cwd=tmp_path) as again:
+        until_there(tmp_path / "a")
+        Remote.find(tmp_path / "a").publish("news", b"back")
+        stream = Remote.find(tmp_path / "a").subscribe(["news"], since=0)
+        assert [next(stream).get("text") for _ in range(4)] == [None, "hello", "grüß dich", "back"]
+        again.send_signal(signal.SIGINT)
+        assert list(stream) == []
+        again.communicate(timeout=PATIENCE_S)
+        assert again.returncode == 0
 
 
 @pytest.mark.parametrize(

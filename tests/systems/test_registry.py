@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tomllib
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from grapevine.model.errors import UsageError
 from grapevine.systems import registry
 from grapevine.systems.registry import System, all_systems, choose_driver, register, system_named, systems_with
+from tests.cli.command import WIDE_AND_PLAIN
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,48 +62,39 @@ SYSTEM = System(name="everybody", paper="nobody, 2026", summary="everybody is li
 '''
 
 
-def install(target: Path, name: str, module: str, entry: str) -> None:
-    """Install a distribution of one module with pip, from a wheel made here: no index is asked."""
-    wheel = target.parent / f"{name}-1.0-py3-none-any.whl"
-    info = f"{name}-1.0.dist-info"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr(f"{name}.py", module)
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        archive.writestr(
-            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        archive.writestr(f"{info}/entry_points.txt", f"[{registry.ENTRY_POINTS}]\n{name} = {entry}\n")
-        archive.writestr(f"{info}/RECORD", "")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--target", str(target), str(wheel)], check=True)
+def install(site: Path, name: str, module: str) -> None:
+    """A distribution of one module, as pip would unpack its wheel."""
+    info = site / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / f"{name}.py").write_text(module)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{registry.ENTRY_POINTS}]\n{name} = {name}:SYSTEM\n")
 
 
-SIMULATE = """
-import sys
+SIMULATE_AND_ASK = """
 from grapevine import simulate
+from grapevine.cli.console import one_line_errors
+from grapevine.cli.main import app
 from grapevine.synthetic import generate
-done = simulate(sys.argv[1], generate("vitis-high", nodes=40, topics=8, subscriptions_per_node=4, buckets=2), rounds=2)
-print(done.summary["hit_ratio"], done.summary["degree"])
+done = simulate("everybody", generate("vitis-high", nodes=40, topics=8, subscriptions_per_node=4, buckets=2), rounds=2)
+print(done.summary["hit_ratio"], done.summary["degree"], flush=True)
+app(["systems"], standalone_mode=False)
+with one_line_errors():
+    app(["systems", "unwell"])
 """
 
 
-def python(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Another process, which finds what is installed here."""
-    path = os.pathsep.join([str(installed), *filter(None, [os.environ.get("PYTHONPATH")])])
-    line = [sys.executable, *arguments]
-    return subprocess.run(line, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
-
-
 def test_a_system_of_another_distribution_is_simulated_and_a_broken_one_harms_nobody(tmp_path: Path) -> None:
-    install(tmp_path / "site", "everybody", EVERYBODY, "everybody:SYSTEM")
-    install(tmp_path / "site", "unwell", "import nothing_of_this_name", "unwell:SYSTEM")
-    done = python(tmp_path / "site", "-c", SIMULATE, "everybody")
-    assert done.stdout.split() == ["1.0", "39.0"], done.stderr
-
-    listed = python(tmp_path / "site", "-m", "grapevine", "systems")
-    assert "everybody is linked to everybody" in listed.stdout and "unwell could not be loaded" in listed.stderr
-    asked = python(tmp_path / "site", "-m", "grapevine", "systems", "unwell")
-    assert asked.returncode == 2 and "could not be loaded (ModuleNotFoundError" in asked.stderr
+    """In another process, which finds what is installed in a folder of ours."""
+    install(tmp_path, "everybody", EVERYBODY)
+    install(tmp_path, "unwell", "import nothing_of_this_name")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = os.environ | WIDE_AND_PLAIN | {"PYTHONPATH": path}
+    line = [sys.executable, "-c", SIMULATE_AND_ASK]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split()[:2] == ["1.0", "39.0"], done.stderr
+    assert "everybody is linked to everybody" in done.stdout and "unwell could not be loaded" in done.stderr
+    assert done.returncode == 2 and "could not be loaded (ModuleNotFoundError" in done.stderr.splitlines()[-1]
 
 
 def test_a_name_leads_to_one_system_with_its_facets() -> None:

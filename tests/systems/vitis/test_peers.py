@@ -15,13 +15,13 @@ from grapevine.systems.vitis.peer.peer import VitisPeer
 from grapevine.systems.vitis.peers import VitisPeers
 from tests.peer_world import clock_of
 
-CONFIG = {"round_s": 8.0, "table_size": 10}
-CLOCK = clock_of(publish_from_s=500, publish_every_s=200, start_s=10)
+CONFIG = {"round_s": 8.0, "table_size": 8}
+CLOCK = clock_of(hours=0.15, publish_from_s=360, publish_every_s=60, start_s=10)
 
 
 @pytest.fixture(scope="module")
 def workload() -> Workload:
-    return generate("vitis-high", nodes=50, topics=30, subscriptions_per_node=6, buckets=5, seed=3)
+    return generate("vitis-high", nodes=30, topics=15, subscriptions_per_node=6, buckets=5, seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_carriers_are_all_with_whom_a_topics_events_are_exchanged(run: PeerRun) 
 
 
 def test_events_cost_what_they_cost_by_rounds(workload: Workload, run: PeerRun) -> None:
-    rounds = simulate("vitis", workload, rounds=100, table_size=10).summary
+    rounds = simulate("vitis", workload, rounds=60, table_size=8).summary
     events = run.recorder.event_columns()
     received = events["wanted"].sum() + events["duplicate"].sum() + events["unwanted"].sum()
     assert events["reached"].sum() == events["subscribers"].sum() > 0

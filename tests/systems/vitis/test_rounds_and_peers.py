@@ -16,9 +16,10 @@ from tests.peer_world import clock_of
 
 ROUND_S = 8  # seconds that a peer's round takes
 
-# Churn: from round 51 on four crash every ten rounds, and come back twenty rounds later.
-NODES, TOPICS, FIRST, LAST = 60, 30, 51, 120
-HEALED = range(60, LAST + 1, 10)  # nine rounds after each wave
+# Churn: from round 21 on five crash every ten rounds, and come back twenty rounds later.
+NODES, TOPICS, FIRST, LAST = 30, 15, 21, 60
+WAVES, SIZE, TABLE = 2, 5, 8
+HEALED = range(FIRST + 9, LAST + 1, 10)  # nine rounds after each wave
 
 
 def with_publishers() -> Workload:
@@ -31,12 +32,12 @@ def with_publishers() -> Workload:
 def churn(workload: Workload, seconds_a_round: int) -> Schedule:
     loose = np.setdiff1d(np.arange(NODES, dtype=np.int32), workload.publishers).astype(np.int32)
     nobody = np.empty(0, np.int32)
-    waves = [loose[4 * i : 4 * i + 4] for i in range(5)]
+    waves = loose[: WAVES * SIZE].reshape(WAVES, SIZE)
     changes = {
         (FIRST + 10 * i) * seconds_a_round: Change(
-            crashes=waves[i] if i < 5 else nobody, joins=waves[i - 2] if i >= 2 else nobody
+            crashes=waves[i] if i < WAVES else nobody, joins=waves[i - 2] if i >= 2 else nobody
         )
-        for i in range(7)
+        for i in range(WAVES + 2)
     }
     return Schedule(np.arange(NODES, dtype=np.int32), changes)
 
@@ -52,8 +53,8 @@ def ring_of(run: PeerRun) -> float:
 
 
 def churn_by_rounds(workload: Workload) -> dict[str, float]:
-    how = RunConfig(rounds=LAST, measure_every=5, measure_from=55, measure_topics=TOPICS, publish_from="owner")
-    done = simulate("vitis", workload, run=how, seed=1, schedule=churn(workload, 1), table_size=10)
+    how = RunConfig(rounds=LAST, measure_every=5, measure_from=FIRST + 4, measure_topics=TOPICS, publish_from="owner")
+    done = simulate("vitis", workload, run=how, seed=1, schedule=churn(workload, 1), table_size=TABLE)
     rows = done.tables["rounds"].to_pylist()
     rings = [row["ring"] for row in rows if row["round"] in HEALED]
     assert len(rings) == len(HEALED)
@@ -71,7 +72,7 @@ def churn_by_peers(workload: Workload) -> dict[str, float]:
         grace_s=10 * ROUND_S,  # as the grace of 10 rounds
         quiet_s=ROUND_S,
     )
-    config = make_config("vitis", {"round_s": float(ROUND_S), "table_size": 10}, "peers")
+    config = make_config("vitis", {"round_s": float(ROUND_S), "table_size": TABLE}, "peers")
     run = PeerRun("vitis", workload, config, clock, seed=1, schedule=churn(workload, ROUND_S))
     rings = []
     for now in HEALED:
@@ -89,10 +90,10 @@ def churn_by_peers(workload: Workload) -> dict[str, float]:
 
 
 def test_under_churn_peers_come_to_what_rounds_come_to() -> None:
-    """Means over 70 rounds of the share reached, of overhead and hops; of the ring nine rounds after each wave, as a
+    """Means over 40 rounds of the share reached, of overhead and hops; of the ring nine rounds after each wave, as a
     peer takes two rounds more than by rounds to believe that a node is gone. Without churn all hit ratios are 1."""
     workload = with_publishers()
-    assert len(np.unique(workload.publishers)) < NODES - 20
+    assert len(np.unique(workload.publishers)) < NODES - WAVES * SIZE
     rounds, peers = churn_by_rounds(workload), churn_by_peers(workload)
     assert peers["hit_ratio"] == pytest.approx(rounds["hit_ratio"], abs=0.02)
     assert peers["overhead"] == pytest.approx(rounds["overhead"], abs=0.03)

@@ -101,17 +101,17 @@ def test_a_node_with_a_hundred_thousand_topics_reaches_and_is_reached() -> None:
 
 def test_everybody_is_reached_although_a_tenth_of_all_messages_is_lost() -> None:
     """Soft state is repaired; events that are lost are not, but flooding has other ways."""
-    topics = words(12, 3)
+    topics = words(8, 3)
     random = Random(5)
-    wanted = [random.sample(topics, 5) for _ in range(20)]
+    wanted = [random.sample(topics, 4) for _ in range(16)]
     net = Net(wanted, loss=0.1, table_size=8)
-    net.run(60)
+    net.run(40)
     net.engine.disturb()
     net.run(15)
     for topic in topics:
-        publisher = random.randrange(20)
-        assert net.publish(publisher, topic) == {at for at in range(20) if topic in net[at].topics} - {publisher}
-    for at in range(20):
+        publisher = random.randrange(16)
+        assert net.publish(publisher, topic, rounds=3) == {at for at in range(16) if topic in net[at].topics} - {publisher}
+    for at in range(16):
         for node in net[at].neighbours(0.0):
             other = net.engine.peers[node]
             assert isinstance(other, VitisPeer)
@@ -131,14 +131,14 @@ def test_a_young_network_passes_events_on_before_anybody_has_settled() -> None:
 
 
 def test_sampling_less_often_still_makes_the_ring() -> None:
-    net = Net([[at % 3] for at in range(25)], sample_rounds=5, table_size=8)
-    net.run(80)
+    net = Net([[at % 3] for at in range(16)], sample_rounds=5, table_size=8)
+    net.run(60)
     ring = sorted(net.nodes)
-    for at in range(25):
+    for at in range(16):
         index = ring.index(net.nodes[at])
-        assert net[at].table[:2] == [ring[(index + 1) % 25], ring[index - 1]]
+        assert net[at].table[:2] == [ring[(index + 1) % 16], ring[index - 1]]
     net.engine.crash(net.nodes[3])
-    net.run(40)
+    net.run(25)
     for node in set(net.nodes) - {net.nodes[3]}:
         peer = net.engine.peers[node]
         assert isinstance(peer, VitisPeer) and net.nodes[3] not in peer.neighbours(0.0)
