@@ -28,13 +28,15 @@ def test_the_worst_moment_of_a_crowd_is_that_of_the_rounds_after_most_came(stage
     online = {1: 90, 2: 40, 3: 40, 4: 80, 5: 85, 24: 85, 25: 85}
     hit = {1: 1.0, 2: 0.5, 3: 0.6, 4: 0.9, 5: 0.8, 24: 0.85, 25: 0.7}  # the crowd comes in round 4 and is over after 24
     rows = [
-        (run, r, online[r], hit[r], r / 100, 1.0 * r, 3.0, 1.0, 4 + r, 2.0 * r) for run in ("a", "b") for r in online
+        (run, r, online[r], hit[r], r / 100, 1.0 * r, 3.0, 1.0, 4 + r, 2.0 * r, 3 * r)
+        for run in ("a", "b")
+        for r in online
     ]
-    shrinking = [("c", r, 10 - r, hit[r], 0.5, 2.0, 3.0, 1.0, 4 + r, None) for r in (1, 2, 3)]
+    shrinking = [("c", r, 10 - r, hit[r], 0.5, 2.0, 3.0, 1.0, 4 + r, None, None) for r in (1, 2, 3)]
     frame = stage.spark.createDataFrame(
         rows + shrinking,
         "run_id string, round int, online int, hit_ratio double, overhead double, hops double, degree double, "
-        "connected_topics double, degree_max long, diameter double",
+        "connected_topics double, degree_max long, diameter double, diameter_max long",
     )
     found = {(row.run_id, row.metric): row.value for row in metrics_of(frame, COURSE).collect()}
     assert found["a", "hit_ratio_min"] == 0.5
@@ -45,6 +47,7 @@ def test_the_worst_moment_of_a_crowd_is_that_of_the_rounds_after_most_came(stage
     assert (found["a", "hops_before_crowd"], found["a", "hops_after_crowd"]) == (2.0, 24.5)
     assert found["c", "hit_ratio_min_crowd"] is found["c", "overhead_in_crowd"] is None
     assert (found["c", "degree_max_on_the_way"], found["c", "diameter_on_the_way"]) == (6.0, None)
+    assert found["a", "diameter_max_on_the_way"] == 1.5 * found["a", "diameter_on_the_way"]
     assert found["a", "diameter_on_the_way"] == 2 * found["a", "degree_max_on_the_way"] - 8
 
 

@@ -51,7 +51,7 @@ def test_rounds_tell_who_was_there_and_what_became_of_the_events_in_between(syst
             assert row[name] == (pytest.approx(np.quantile(delays, share)) if mine else None)
         ways = [d["path_ms"] / d["coordinate_ms"] for d in mine if d["path_ms"] is not None and d["coordinate_ms"]]
         assert row["stretch_p50"] == (pytest.approx(np.quantile(ways, 0.5)) if ways else None)
-        assert {row[name] for name in ("ring", "utility", "connected_topics", "diameter")} == {None}
+        assert {row[name] for name in ("ring", "utility", "connected_topics", "diameter", "diameter_max")} == {None}
         before = now
     degrees = [len(run.system.neighbours(peer)) for node, peer in run.engine.peers.items() if node < count]
     assert rows(done, "rounds")[-1]["degree"] == pytest.approx(np.mean(degrees))

@@ -26,6 +26,7 @@ def test_diameters_on_the_way_are_the_mean_of_those_of_networkx() -> None:
         far.append(max(nx.diameter(members.subgraph(part)) for part in nx.connected_components(members)))
     assert len(set(far)) > 1
     assert done.rounds["diameter"].to_pylist()[-1] == pytest.approx(np.mean(far))
+    assert done.rounds["diameter_max"].to_pylist()[-1] == max(far)
     without = simulate("spidercast", workload, run=RunConfig(rounds=16, measure_every=8, measure_topics=5), threads=1)
     assert without.rounds["diameter"].to_pylist() == [None, None]
 
@@ -43,6 +44,7 @@ def test_a_topic_in_pieces_has_no_diameter() -> None:
     whole = [nx.diameter(topic) for topic in topics if nx.is_connected(topic)]
     assert 0 < len(whole) < 12
     assert done.rounds["diameter"].to_pylist() == [pytest.approx(np.mean(whole))]
+    assert done.rounds["diameter_max"].to_pylist() == [max(whole)]
     hops = dict(nx.all_pairs_shortest_path_length(graph))
     ways = [[hops[p].get(q) for p in topic for q in topic] for topic in topics]
     far = [max(way for way in some if way is not None) for some in ways if None not in some]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grapevine.metrics.catalogue import Metric, add
 from grapevine.metrics.findings import RING
 from grapevine.metrics.measured import Measure, MeasuredTable, declare
-from grapevine.metrics.structure import CONNECTED_TOPICS, DEGREE, DEGREE_MAX, DIAMETER
+from grapevine.metrics.structure import CONNECTED_TOPICS, DEGREE, DEGREE_MAX, DIAMETER, DIAMETER_MAX
 from grapevine.metrics.timed import DELAY_MS_AT, STRETCH_AT
 from grapevine.metrics.traffic import HIT_RATIO, HOPS, OUTCOME, OVERHEAD
 from grapevine.model.tables import ROUNDS
@@ -65,6 +65,13 @@ DIAMETER_ON_THE_WAY = Metric(
     "hops",
     better="low",
 )
+DIAMETER_MAX_ON_THE_WAY = Metric(
+    "diameter_max_on_the_way",
+    "diameter, max, mean over the run",
+    "The largest diameter of the sampled topics in one cluster, in the mean over measured rounds.",
+    "hops",
+    better="low",
+)
 PER_CHANGE = add(
     Metric(
         "{kind}_per_change",
@@ -94,6 +101,7 @@ COURSE = declare(
             Measure(DEGREE_ON_THE_WAY, f"avg({DEGREE.name})"),
             Measure(DEGREE_MAX_ON_THE_WAY, f"avg({DEGREE_MAX.name})"),
             Measure(DIAMETER_ON_THE_WAY, f"avg({DIAMETER.name})"),
+            Measure(DIAMETER_MAX_ON_THE_WAY, f"avg({DIAMETER_MAX.name})"),
         ),
         derived=(
             ("growth", "online - lag(online) OVER (PARTITION BY run_id ORDER BY round)"),

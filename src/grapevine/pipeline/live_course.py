@@ -67,7 +67,7 @@ def rounds_table(
         _delays(deliveries),
     ):
         found = found.join(part, "round", "left")
-    nothing = "ring", "utility", "connected_topics", "stretch_p50", "stretch_p95", "diameter"
+    nothing = "ring", "utility", "connected_topics", "stretch_p50", "stretch_p95", "diameter", "diameter_max"
     counts = ["online", "joined", "left"]
     return found.na.fill(0, counts).select("*", *(F.lit(None).alias(name) for name in nothing)).orderBy("round")
 

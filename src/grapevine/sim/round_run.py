@@ -27,7 +27,7 @@ from grapevine.metrics.findings import (
 from grapevine.metrics.headlines import headlines
 from grapevine.metrics.power_law import fit_power_law
 from grapevine.metrics.similarity import mean_top_intersection
-from grapevine.metrics.structure import CONNECTED_TOPICS, DEGREE, DEGREE_MAX, DIAMETER
+from grapevine.metrics.structure import CONNECTED_TOPICS, DEGREE, DEGREE_MAX, DIAMETER, DIAMETER_MAX
 from grapevine.metrics.traffic import outcome
 from grapevine.metrics.workload import describe
 from grapevine.model import tables
@@ -253,5 +253,7 @@ def _measure_sample(engine: Rounds, run: RunConfig, index: int) -> tuple[dict[st
     row[CONNECTED_TOPICS.name] = engine.connected_topics(window, grace_rounds=run.grace_rounds)
     if run.measure_diameters:
         whole = topics[engine.topic_clusters(window)[:, 1] == 1]
-        row[DIAMETER.name] = float(engine.topic_diameters(whole).mean()) if len(whole) else None
+        if len(whole):
+            diameters = engine.topic_diameters(whole)
+            row |= {DIAMETER.name: float(diameters.mean()), DIAMETER_MAX.name: int(diameters.max())}
     return row | outcome(events), events

@@ -172,8 +172,8 @@ def test_o12_wants_the_gap_of_the_largest_diameters() -> None:
     def largest(omen: float, rival: float) -> Series:
         return {
             "omen_fig11": [
-                row("omen", "TW 1K", "diameter_max", omen, sight=DEFAULT),
-                row("spidercast", "TW 1K", "diameter_max", rival, random_coverage=1),
+                row("omen", "TW 1K", "diameter_max_on_the_way", omen, sight=DEFAULT),
+                row("spidercast", "TW 1K", "diameter_max_on_the_way", rival, random_coverage=1),
             ]
         }
 

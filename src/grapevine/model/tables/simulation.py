@@ -106,6 +106,7 @@ ROUNDS = Table(
         Column(
             "diameter", REAL, "mean diameter of the sampled topics in one cluster; empty: none, or not asked for", True
         ),
+        Column("diameter_max", LONG, "largest diameter of these topics", True),
     ),
 )
 
