@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import msgspec
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -14,6 +15,9 @@ from hypothesis import strategies as st
 
 from grapevine.blocks.views import FRIEND_TIES
 from grapevine.model.errors import UsageError
+from grapevine.model.workload import Workload
+from grapevine.sim.peers import PeerRun
+from grapevine.sim.simulate import make_config
 from grapevine.systems.contracts.peer import messages_in
 from grapevine.systems.vitis.config import VitisRules
 from grapevine.systems.vitis.peer import interests, messages, profiles
@@ -34,6 +38,7 @@ from grapevine.systems.vitis.peer.rates import (
 )
 from grapevine.systems.vitis.peer.setup import Setup
 from tests.naive import draw
+from tests.peer_world import clock_of
 
 RATES = st.floats(0, MOST_RATE)
 TOPICS = st.dictionaries(st.integers(0, 9) | st.integers(0, 2**64 - 1), RATES.map(weight_of), max_size=12)
@@ -215,3 +220,35 @@ def test_a_node_announces_an_estimate_when_it_is_another_by_half() -> None:
     assert weights(peer)[1] == pytest.approx(peer._estimates.rate(200.0, 1), rel=0.5)  # type: ignore[union-attr]
     assert weights(peer)[1] > 20 > 1 > weights(peer)[2]
     assert peer.interests.version < 20, "it was not told every second"
+
+
+# What rates change
+
+BUSY, GROUPS, NODES, QUIET = 5, 5, 50, 4
+
+
+@pytest.fixture(scope="module")
+def busy_and_quiet() -> Workload:
+    """Everybody wants one of five busy topics and all four quiet ones of one of five groups; the two are unrelated."""
+    pairs = [(p, p % BUSY) for p in range(NODES)]
+    pairs += [(p, BUSY + (p // BUSY) % GROUPS * QUIET + i) for p in range(NODES) for i in range(QUIET)]
+    nodes, topics = np.array(sorted(pairs)).T
+    rates = np.repeat([50.0, 1.0], [BUSY, GROUPS * QUIET])
+    return Workload.from_pairs(nodes, topics, node_count=NODES, topic_count=len(rates), rates=rates)
+
+
+def clusters(workload: Workload, rates: str) -> list[int]:
+    """In how many parts the subscribers of each topic are after 25 rounds with two friends each."""
+    config = make_config("vitis", {"round_s": 8.0, "table_size": 5, "rates": rates}, "peers")
+    run = PeerRun("vitis", workload, config, clock_of(hours=0.1, warm_up_s=0, start_s=10), seed=1)
+    run.engine.run(200)
+    graph = nx.Graph((node, other) for node, peer in run.engine.peers.items() for other in run.system.neighbours(peer))
+    parts = (graph.subgraph(workload.subscribers_of(topic).tolist()) for topic in range(workload.topic_count))
+    return [nx.number_connected_components(part) for part in parts]
+
+
+def test_who_weighs_rates_keeps_busy_topics_together_and_lets_quiet_ones_fall_apart(busy_and_quiet: Workload) -> None:
+    """Eq. 1: four quiet topics are more in common than a busy one, unless a busy one weighs fifty times as much."""
+    equal, declared = (clusters(busy_and_quiet, rates) for rates in ("equal", "declared"))
+    assert sum(equal[:BUSY]) > BUSY == sum(declared[:BUSY])
+    assert sum(equal[BUSY:]) == GROUPS * QUIET < sum(declared[BUSY:])
