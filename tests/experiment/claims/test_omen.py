@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from grapevine.experiment.claims import Grade
+from grapevine.experiment.claims import CLAIMS, Evidence, Grade, judge_all
 from grapevine.systems.omen.config import OmenConfig
 from tests.experiment.claims import series
 from tests.experiment.claims.series import verdict
@@ -166,6 +166,24 @@ def test_o11_compares_the_leaves_with_the_joins() -> None:
     assert verdict("O11", times(3.5, 4.0, 3.0))[0] == Grade.DIRECTION
     assert verdict("O11", times(1.5, 4.0, 0.9))[0] == Grade.NOT_MET
     assert verdict("O11", times(0.9, 4.0, 3.0))[0] == Grade.NOT_MET
+
+
+def test_o4_wants_the_largest_degree_to_fall_with_every_step_and_shows_what_a_fair_rule_does() -> None:
+    def fig8(most: list[float]) -> Series:
+        points = []
+        for sample in ("FB 1K", "mutual TW 1K"):
+            for factor, largest in zip((0, 1, 3, 5, 7, 9), most, strict=True):
+                points.append(row("omen", sample, "degree_max", largest, runs=3, coverage=factor))
+                points.append(row("omen", sample, "degree", 5 - 0.1 * factor, runs=3, coverage=factor))
+        fair = {"backups": "gain/load"}
+        points += [row("omen", "FB 1K", "degree_max", 40.0 - n, runs=3, coverage=n, **fair) for n in (1, 3, 9)]
+        return {"omen_fig8": points}
+
+    assert verdict("O4", fig8([60, 55, 50, 45, 44, 43]))[0] == Grade.MET
+    assert verdict("O4", fig8([60, 83, 50, 45, 44, 43]))[0] == Grade.DIRECTION
+    assert verdict("O4", fig8([40, 55, 50, 45, 44, 43]))[0] == Grade.NOT_MET
+    (judged,) = judge_all([CLAIMS["O4"]], Evidence(fig8([60, 83, 50, 45, 44, 43]), {}))
+    assert "39/37/31 at λ = 1/3/9" in judged.finding.remark and judged.finding.cause == "omen_fig8"
 
 
 def test_o12_wants_the_gap_of_the_largest_diameters() -> None:
