@@ -41,49 +41,49 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "greedy (3, 0)": Case("spidercast", {}, {"nodes": 100, "topics": 30, "least": 3, "most": 8}),
+    "greedy (3, 0)": Case("spidercast", {}, {"nodes": 64, "topics": 30, "least": 3, "most": 8}),
     "greedy and random (3, 1)": Case(
         "spidercast",
         {"random_coverage": 1},
-        {"nodes": 80, "topics": 40, "least": 5, "most": 5, "popularity": "uniform"},
+        {"nodes": 56, "topics": 40, "least": 5, "most": 5, "popularity": "uniform"},
     ),
     "adaptive, skewed": Case(
-        "spidercast", {"adaptive": True}, {"nodes": 100, "topics": 12, "least": 8, "most": 8, "exponent": 2.0}
+        "spidercast", {"adaptive": True}, {"nodes": 64, "topics": 12, "least": 8, "most": 8, "exponent": 2.0}
     ),
     "no margin": Case(
         "spidercast",
         {"greedy_coverage": 1, "margin": 0},
-        {"nodes": 100, "topics": 40, "least": 1, "most": 6, "exponent": 1.0},
+        {"nodes": 64, "topics": 40, "least": 1, "most": 6, "exponent": 1.0},
     ),
     "small margin": Case(
         "spidercast",
         {"greedy_coverage": 1, "random_coverage": 1, "margin": 1, "quarantine_rounds": 0},
-        {"nodes": 100, "topics": 40, "least": 1, "most": 6, "exponent": 1.0},
+        {"nodes": 64, "topics": 40, "least": 1, "most": 6, "exponent": 1.0},
     ),
     "partial view": Case(
         "spidercast",
         {"random_coverage": 1, "view_share": 0.2, "max_age": 1},
-        {"nodes": 120, "topics": 30, "least": 4, "most": 6},
+        {"nodes": 72, "topics": 30, "least": 4, "most": 6},
     ),
     "ties in a common order": Case(
         "spidercast",
         {"greedy_coverage": 2, "ties": "order"},
-        {"nodes": 80, "topics": 20, "least": 2, "most": 6, "exponent": 1.0},
+        {"nodes": 56, "topics": 20, "least": 2, "most": 6, "exponent": 1.0},
     ),
     "ties by a common stream": Case(
         "spidercast",
         {"greedy_coverage": 2, "ties": "stream"},
-        {"nodes": 80, "topics": 20, "least": 2, "most": 6, "exponent": 1.0},
+        {"nodes": 56, "topics": 20, "least": 2, "most": 6, "exponent": 1.0},
     ),
     "as printed": Case(
         "spidercast",
         {"random_coverage": 1, "margin": 2, "target_rule": "printed", "disconnect_rule": "printed"},
-        {"nodes": 80, "topics": 30, "least": 3, "most": 6},
+        {"nodes": 56, "topics": 30, "least": 3, "most": 6},
     ),
     "redirects as printed": Case(
         "spidercast",
         {"greedy_coverage": 1, "margin": 1, "redirect_rule": "printed", "quarantine_rounds": 0},
-        {"nodes": 100, "topics": 40, "least": 1, "most": 6, "exponent": 1.0},
+        {"nodes": 64, "topics": 40, "least": 1, "most": 6, "exponent": 1.0},
     ),
     # Nobody is missed before the end, so those who come back find neighbours that still count on them.
     "slow to miss": Case(
@@ -94,17 +94,17 @@ CASES = {
     "similarity (4, 2)": Case(
         "similarity",
         {"similar": 4, "random": 2, "margin": 1},
-        {"nodes": 80, "topics": 30, "least": 3, "most": 8},
+        {"nodes": 56, "topics": 30, "least": 3, "most": 8},
     ),
     "random (3), tiny views": Case(
         "similarity",
         {"similar": 0, "random": 3, "view_share": 0.02},
-        {"nodes": 150, "topics": 10, "least": 3, "most": 8},
+        {"nodes": 100, "topics": 10, "least": 3, "most": 8},
     ),
     "random (5), skewed": Case(
         "similarity",
         {"similar": 0, "random": 5, "margin": 1},
-        {"nodes": 80, "topics": 10, "least": 3, "most": 8, "exponent": 2.0},
+        {"nodes": 56, "topics": 10, "least": 3, "most": 8, "exponent": 2.0},
     ),
 }
 

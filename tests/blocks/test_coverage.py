@@ -24,7 +24,7 @@ def test_each_pick_serves_most_of_what_is_still_needed(wants: list[set[int]], k:
     others = np.arange(len(wants), dtype=np.int32)
     offer_all(pool, others, np.zeros(len(wants), np.int32), 0, 0)
     picks, need = np.empty(room, np.int32), np.zeros(12, np.int64)
-    choose_greedily(0, k, np.uint64(state), pool, profiles, (need, np.empty(len(wants), np.int64)), picks)
+    choose_greedily(np.int32(0), k, np.uint64(state), pool, profiles, (need, np.empty(len(wants), np.int64)), picks)
     found = [int(pool.nodes[at]) for at in picks if at >= 0]
 
     open_topics = dict.fromkeys(wants[0], k)

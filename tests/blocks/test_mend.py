@@ -8,13 +8,14 @@ from typing import NamedTuple
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.blocks.overlay_design import SIGHTS, mend
 from grapevine.blocks.profiles import make_profiles
 from grapevine.blocks.views import NOBODY
 from tests import naive_backups, naive_designs
+from tests.effort import examples
 from tests.naive_designs import Edge
 
 TOPICS = 3
@@ -65,7 +66,7 @@ def mended(
     return list(zip(*(ends.tolist() for ends in made), strict=True))
 
 
-@settings(max_examples=150)
+@examples(2)
 @given(
     overlay=overlays(),
     sight=st.sampled_from(sorted(SIGHTS)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.blocks.overlay_design import GM, LOW_ODA, MINMAX_ODA, Design, add_edge, begin, connect_topics
@@ -32,7 +32,6 @@ def designed(
     return list(zip(sources.tolist(), targets.tolist(), strict=True))
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     topics=interests,
     made=pairs,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.model.errors import UsageError
@@ -120,7 +120,6 @@ def test_drop_new_keeps_the_first_and_says_how_many_went() -> None:
     during(scenario)
 
 
-@settings(max_examples=40)
 @given(
     st.sampled_from(POLICIES),
     st.integers(1, 5),

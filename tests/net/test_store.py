@@ -19,7 +19,7 @@ from random import Random
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.model.errors import GrapevineError, UsageError
@@ -301,7 +301,6 @@ OPERATIONS = st.one_of(
 LIMIT = EVENT_OVERHEAD * 8
 
 
-@settings(max_examples=40)
 @given(st.lists(OPERATIONS, max_size=25), st.booleans())
 def test_a_store_does_what_a_dictionary_would(operations: list[tuple[str, Any]], tight: bool) -> None:
     retention = Retention(age_s=10, topic_bytes=LIMIT, total_bytes=LIMIT * 3 // 2) if tight else Retention(age_s=15)

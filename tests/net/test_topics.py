@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.model.errors import GrapevineError, UsageError
@@ -312,7 +312,6 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(STEPS, min_size=1, max_size=4), max_size=8))
 def test_the_rules_hold_after_any_changes_at_once(turns: list[list[tuple[str, int]]]) -> None:
     async def scenario(world: World) -> None:

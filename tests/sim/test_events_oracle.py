@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.sim.events import Events
@@ -22,6 +22,7 @@ from grapevine.systems.contracts.peer import (
     Send,
     SetTimer,
 )
+from tests.effort import examples
 from tests.naive_events import NaiveEvents
 
 Script = list[list[Any] | None]  # what peers answer, one after the other, whoever is asked; None: a mistake
@@ -151,7 +152,7 @@ deeds: st.SearchStrategy[Deed] = st.deferred(
 
 
 @pytest.mark.parametrize("watch_sends", [False, True])
-@settings(max_examples=200)
+@examples(2)
 @given(
     script=scripts,
     planned=st.lists(st.tuples(times, deeds), max_size=12),

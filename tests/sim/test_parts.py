@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.model.workload import Workload
@@ -122,7 +122,6 @@ def test_failures_are_noticed_alike(workload: Workload, tmp_path: Path) -> None:
 
 
 @given(nodes=st.integers(1, 60), parts=st.integers(1, 70), data=st.data())
-@settings(max_examples=80)
 def test_every_node_is_in_one_part_and_contacts_are_those_of_the_whole(
     nodes: int, parts: int, data: st.DataObject
 ) -> None:

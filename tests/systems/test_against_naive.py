@@ -258,7 +258,7 @@ def assert_same_paths(pair: Pair, fresh: int) -> None:
     network, room = pair.fast.network, np.empty(pair.fast.network.size, np.int32)
     for topic, key in enumerate(pair.topic_ids[:10]):
         for p in np.flatnonzero(network.alive).tolist()[::3]:
-            visited = lookup(p, network.topic_ids[topic], fresh, network.ids, network.views, room)
+            visited = lookup(np.int32(p), network.topic_ids[topic], fresh, network.ids, network.views, room)
             path = pair.slow.lookup(p, key, fresh)
             assert room[: abs(visited)].tolist() == path
             assert (visited > 0) == pair.slow.nodes[path[-1]].alive

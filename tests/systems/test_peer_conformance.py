@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine import Workload, simulate
@@ -22,6 +22,7 @@ from grapevine.sim.simulate import make_config
 from grapevine.synthetic import generate
 from grapevine.systems.contracts.peer import Address, Deliver, Message, World
 from grapevine.systems.registry import system_named, systems_with
+from tests.effort import examples
 from tests.peer_world import clock_of, workload_of
 
 SLOW = {"vitis"}  # gossips every few seconds, where trees are pinged twice a minute
@@ -286,7 +287,7 @@ class Few:
 
 
 @EVERY
-@settings(max_examples=30)
+@examples(0.6)
 @given(data=st.data())
 def test_garbage_is_survived(system: str, data: st.DataObject) -> None:
     """Anybody tells peers and servers anything, and they go on: newcomers, members of trees and those that leave."""

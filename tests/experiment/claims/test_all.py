@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ class Ones(Evidence):
         return [one for one in planned if one["system"] == system and workload in (None, one["workload"])]
 
 
+@cache
 def planned_runs(experiment: Path, *, quick: bool) -> list[dict[str, Any]]:
     described = read_experiment(experiment, quick=quick)
     seeds = len(described.seeds)

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.sim.churn import Change, Schedule
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import make_config
+from tests.effort import examples
 from tests.omen_world import LATER, World, int32, one_topic, workload_of
 
 # Detection
@@ -245,7 +246,7 @@ def test_an_event_that_nobody_knows_of_any_more_is_lost_and_its_node_forgotten()
     assert [row["coordinator"] for row in world.rows(a)] == [b]
 
 
-@settings(max_examples=20)
+@examples(0.4)
 @given(st.integers(0, 10**6), st.sampled_from(["partial", "global"]))
 def test_any_churn_is_survived(seed: int, view: str) -> None:
     """Far more than L at once, interests that change, nobody left at times: nothing breaks, nothing stays open."""

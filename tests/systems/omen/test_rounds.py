@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.blocks.overlay_design import SIGHTS
@@ -101,7 +101,6 @@ def prepare(case: Case, **more: Any) -> tuple[World, Counter[tuple[str, int]]]:
 
 
 @pytest.mark.parametrize("view", ["partial", "global"])
-@settings(max_examples=40)
 @given(case=cases())
 def test_up_to_l_concurrent_events_are_mended_whoever_they_happen_to(view: str, case: Case) -> None:
     world, planned = prepare(case, view=view)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from grapevine.sim.events import Observer
 from grapevine.sim.transcript import Transcript
 from grapevine.systems.contracts.peer import Address
+from tests.effort import examples
 from tests.rappel_world import RappelWorld
 
 TOPICS = 3  # published by the nodes 0, 1 and 2
@@ -135,7 +136,7 @@ def check(network: Network, history: Sequence[Step]) -> None:
         }
 
 
-@settings(max_examples=25)
+@examples(0.4)
 @given(networks, histories)
 def test_no_noise_nothing_lost_nothing_twice_no_cycles(network: Network, history: list[Step]) -> None:
     """§1.1 (ii), §4.1, §4.2, footnote 2."""

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.model.errors import UsageError
@@ -16,6 +16,7 @@ from grapevine.systems.vitis.peer import interests, messages, profiles
 from grapevine.systems.vitis.peer.interests import Interests, array_of, whole_profile
 from grapevine.systems.vitis.peer.messages import Profile, Topics, pack
 from grapevine.systems.vitis.peer.profiles import KnownProfiles, NewProfile, PendingProfiles
+from tests.effort import examples
 
 WORDS = st.integers(0, 9) | st.integers(0, 2**64 - 1)
 ME, ASKER = 2**64 - 1, 5
@@ -43,7 +44,7 @@ def last(pending: PendingProfiles, parts: list[Profile]) -> NewProfile | None:
     return update
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(
     st.sets(WORDS, max_size=12),
     st.lists(st.tuples(st.booleans(), WORDS), max_size=40),
@@ -80,7 +81,7 @@ def test_a_topic_that_went_and_came_back_is_told_as_new() -> None:
     assert update.added is not None and update.added.tolist() == [2]
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(
     st.sets(WORDS, max_size=20),
     st.sets(WORDS, max_size=20),

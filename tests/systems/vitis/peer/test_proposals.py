@@ -6,13 +6,14 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.systems.vitis.peer import proposals
 from grapevine.systems.vitis.peer.interests import Interests, array_of
 from grapevine.systems.vitis.peer.messages import PROPOSAL, Descriptor, Heartbeat
 from grapevine.systems.vitis.peer.proposals import ReceivedProposals, SentProposals
+from tests.effort import examples
 
 ALL = array_of([3, 5, 8, 2**63, 2**64 - 2])
 ME = Descriptor(1, 9, 1, 1, 0.0)
@@ -45,7 +46,7 @@ class Sender:
         return [Heartbeat(ME, True, False, self.sent.session, *part) for part in parts]
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(
     st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), max_size=4), min_size=1, max_size=12),
     st.integers(0, 2**32),
