@@ -17,7 +17,7 @@ from grapevine.model.store import read_table
 from grapevine.model.tables import Table
 from grapevine.model.workload import Workload, load_churn
 from grapevine.pipeline import generate as stage_module
-from grapevine.pipeline.generate import _pairs, _sessions, generate, generate_in_task
+from grapevine.pipeline.generate import _pairs, _sessions, generate, generate_in_task, rows_of
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
 from grapevine.synthetic.base import SubscriptionModel
@@ -29,10 +29,10 @@ def small(name: str) -> dict[str, Any]:
     return SMALL | ({"topics": 512} if name == "magnet-hierarchical" else {})
 
 
-def stored_rows(stage: Stage, name: str, out: Path, partitions: int) -> pa.Table:
+def made_rows(stage: Stage, name: str, partitions: int) -> pa.Table:
     """What the model's subscriptions or sessions are when so many tasks make them, in order."""
-    generate(stage, name, MODELS[name](**small(name)), out, seed=4, partitions=partitions)
-    return in_order(read_table(out, table_of(name)))
+    made = rows_of(stage, MODELS[name](**small(name)), 4, partitions).toArrow()
+    return in_order(made.cast(table_of(name).schema))
 
 
 def table_of(name: str) -> Table:
@@ -56,18 +56,18 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("name", but_slow(MODELS, "vitis-high", "machine-churn", "magnet-hierarchical"))
-def test_seven_tasks_make_the_rows_that_python_makes_at_once(stage: Stage, tmp_path: Path, name: str) -> None:
-    stored, model = stored_rows(stage, name, tmp_path / "w", 7), MODELS[name](**small(name))
+def test_seven_tasks_make_the_rows_that_python_makes_at_once(stage: Stage, name: str) -> None:
+    made, model = made_rows(stage, name, 7), MODELS[name](**small(name))
     rows = _pairs(model, 4) if isinstance(model, SubscriptionModel) else _sessions(model, 4)
     whole = pa.Table.from_batches([rows(0, model.nodes)]).cast(table_of(name).schema)
-    assert stored.num_rows > 0
-    assert stored.equals(in_order(whole))
+    assert made.num_rows > 0
+    assert made.equals(in_order(whole))
 
 
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("name", ["vitis-low", "machine-churn"])
-def test_rows_do_not_depend_on_the_number_of_partitions(stage: Stage, tmp_path: Path, name: str) -> None:
-    one, two, seven = (stored_rows(stage, name, tmp_path / str(partitions), partitions) for partitions in (1, 2, 7))
+def test_rows_do_not_depend_on_the_number_of_partitions(stage: Stage, name: str) -> None:
+    one, two, seven = (made_rows(stage, name, partitions) for partitions in (1, 2, 7))
     assert one.num_rows > 0
     assert one.equals(two) and one.equals(seven)
 

@@ -46,14 +46,12 @@ def generate(
     check_seed(seed)
     with new_folder(out, kind="workload", force=force) as folder:
         written = {"nodes": stage.write(numbers_as_names(stage, model.nodes), folder, tables.NODES)}
+        frame = rows_of(stage, model, seed, partitions)
         if isinstance(model, ChurnModel):
-            frame = _rows(stage, model.nodes, _sessions(model, seed), tables.CHURN, partitions)
             written["churn"] = stage.write(frame, folder, tables.CHURN, f"generating {name}")
             counts = {}
         else:
             written["topics"] = write_table(_topics(model, seed), folder, tables.TOPICS)
-            whole = 1 if model.whole else None
-            frame = _rows(stage, model.nodes, _pairs(model, seed), tables.SUBSCRIPTIONS, partitions, chunks=whole)
             written["subscriptions"] = stage.write(frame, folder, tables.SUBSCRIPTIONS, f"generating {name}")
             with stage.step("counting subscribers"):
                 counts = {"subscribers": stage.read(folder, tables.SUBSCRIPTIONS).select("node").distinct().count()}
@@ -122,6 +120,14 @@ def _sessions(model: ChurnModel, seed: int) -> Rows:
         return pa.record_batch({"node": node, "joined_s": joined, "left_s": pa.array(left, from_pandas=True)})
 
     return rows
+
+
+def rows_of(stage: Stage, model: SubscriptionModel | ChurnModel, seed: int, partitions: int | None = None) -> DataFrame:
+    """The model's subscriptions, or sessions, as so many tasks make them (default: by the number of nodes)."""
+    if isinstance(model, ChurnModel):
+        return _rows(stage, model.nodes, _sessions(model, seed), tables.CHURN, partitions)
+    whole = 1 if model.whole else None
+    return _rows(stage, model.nodes, _pairs(model, seed), tables.SUBSCRIPTIONS, partitions, chunks=whole)
 
 
 def _rows(

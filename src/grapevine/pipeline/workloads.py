@@ -102,12 +102,13 @@ class WorkloadMaker:
         """
         by_key = {workload.key: workload for workload in workloads}
         missing = [w for key, w in by_key.items() if not borrow(self.folder(key), self.out, KIND, force=self.force)]
+        missing.sort(key=lambda workload: workload.model is not None)  # a trace that is not here is found at once
         small = [w for w in missing if isinstance(self.out, Path) and w.model is not None and fits_a_task(_model(w))]
+        for workload in missing:
+            if workload not in small or len(small) == 1:
+                self._make(workload)
         if len(small) > 1:
             self._make_in_tasks(small)
-            missing = [workload for workload in missing if workload not in small]
-        for workload in missing:
-            self._make(workload)
 
     def _make_in_tasks(self, workloads: list[WorkloadPlan]) -> None:
         context, force = self.stage.spark.sparkContext, self.force
