@@ -103,7 +103,7 @@ def test_what_cannot_run_in_blocks_is_one_sentence(stage: Stage, workload: Workl
 def test_a_failure_inside_a_task_is_one_sentence_and_can_be_gone_on_from(
     stage: Stage, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_job = SparkRunner.__call__
+    run_job, short = SparkRunner.__call__, RunConfig(rounds=3, measure_every=1, grace_rounds=1, diameter_topics=2)
 
     def loses_its_rows(runner: SparkRunner, job: Job) -> Report:
         rows = job.folder / "rows" / job.before
@@ -118,7 +118,7 @@ def test_a_failure_inside_a_task_is_one_sentence_and_can_be_gone_on_from(
     with monkeypatch.context() as patch:
         patch.setattr(SparkRunner, "__call__", loses_its_rows)
         with pytest.raises(Exception, match=r"a part of the run is missing.*while computing round 2") as caught:
-            simulate_in_blocks(stage, "vitis", workload, tmp_path / "run", blocks=2, run=RUN)
+            simulate_in_blocks(stage, "vitis", workload, tmp_path / "run", blocks=2, run=short)
     assert "\n" not in str(caught.value)
-    done = simulate_in_blocks(stage, "vitis", workload, tmp_path / "run", blocks=2, run=RUN, resume=True)
-    assert tables_of(done) == tables_of(simulate("vitis", workload, threads=1, run=RUN))
+    done = simulate_in_blocks(stage, "vitis", workload, tmp_path / "run", blocks=2, run=short, resume=True)
+    assert tables_of(done) == tables_of(simulate("vitis", workload, threads=1, run=short))
