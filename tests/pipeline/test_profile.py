@@ -5,12 +5,14 @@ import pytest
 
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
+from grapevine.model.manifest import Manifest
 from grapevine.model.store import read_table
 from grapevine.model.workload import Workload
-from grapevine.pipeline.generate import generate
+from grapevine.pipeline.generate import generate_in_task
 from grapevine.pipeline.profile import ProfileConfig, measure_overlap, profile
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
+from grapevine.synthetic.base import SubscriptionModel
 from tests import naive
 
 
@@ -18,7 +20,9 @@ from tests import naive
 def profiled(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("profile")
     for name in ("omen", "vitis-high"):
-        generate(stage, name, MODELS[name](nodes=300), folder / name)
+        model = MODELS[name](nodes=300)
+        assert isinstance(model, SubscriptionModel)
+        generate_in_task(name, model, folder / name, seed=1, force=False)
     config = ProfileConfig(sample=60, tdi_depth=5)
     by_url, at_url = stage.location(f"notatomic://{folder}/omen"), stage.location(f"file://{folder}/p")
     profile(stage, [by_url, folder / "vitis-high"], at_url, config, seed=9)
@@ -92,7 +96,8 @@ def test_the_measures_do_not_depend_on_the_number_of_tasks(profiled: Path) -> No
 
 
 def test_a_workload_without_subscriptions_cannot_be_profiled(stage: Stage, tmp_path: Path) -> None:
-    generate(stage, "spidercast-churn", MODELS["spidercast-churn"](nodes=20), tmp_path / "churn")
+    (tmp_path / "churn").mkdir()
+    Manifest(kind="workload", stage="test", version="0", tables={"nodes": 20, "churn": 20}).write(tmp_path / "churn")
     with pytest.raises(UsageError, match="no subscriptions"):
         profile(stage, [tmp_path / "churn"], tmp_path / "p")
     with pytest.raises(UsageError, match="given twice"):
