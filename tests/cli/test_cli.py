@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -14,7 +13,6 @@ import pytest
 
 from grapevine import __version__
 from grapevine.pipeline.formats import FORMATS
-from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
 from tests.cli.command import COMMAND, run, run_process
 
@@ -67,23 +65,6 @@ def test_mistakes_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str], 
 
 
 @pytest.mark.slow
-def test_from_raw_trace_to_picture(stage: Stage, tmp_path: Path) -> None:
-    """On the suite's Spark, whose working folder is another, so that paths have to be whole ones."""
-    raw, out = tmp_path / "raw.csv", tmp_path / "w"
-    raw.write_text("".join(f"u{i},u{i * 7 % 41}\n" for i in range(41)) + "broken\n")
-    assert stage.spark.version
-    ingested = run("workload", "ingest", "follows", str(raw), "-o", str(out), "--json", cwd=tmp_path)
-    assert ingested.returncode == 0, ingested.stderr
-    assert json.loads(ingested.stdout)["tables"] == {"rejected": 1, "nodes": 40, "topics": 40, "subscriptions": 40}
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["raw.csv", "w"], "no litter"
-    profiled = run("workload", "profile", str(out), cwd=tmp_path)
-    assert profiled.returncode == 0, profiled.stderr
-    assert "Subscriptions per subscriber" in profiled.stdout
-    assert sorted(p.name for p in (tmp_path / "w-profile").glob("profile.*")) == ["profile.png", "profile.svg"]
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["raw.csv", "w", "w-profile"], "no litter"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_run_leaves_nothing_that_a_later_stage_would_read(tmp_path: Path, kill: signal.Signals) -> None:
     command = [*COMMAND, "workload", "generate", "vitis-random", "--nodes", "2000000", "--out", "w"]
@@ -111,15 +92,6 @@ def test_a_killed_run_leaves_nothing_that_a_later_stage_would_read(tmp_path: Pat
         assert said.splitlines()[-1] == "stopped; nothing was written"
         assert "Traceback" not in said
         assert list(tmp_path.iterdir()) == []
-
-
-def test_doctor_finds_everything_well(stage: Stage) -> None:
-    assert stage.spark.version
-    done = run("doctor", "--json")
-    found = json.loads(done.stdout)
-    parts = [finding["part"] for finding in found["findings"]]
-    assert {"Python", "Java", "Cores", "Memory", "Data", "Spark"} <= set(parts)
-    assert done.returncode == 0
 
 
 def test_doctor_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,22 +63,23 @@ def test_one_paper_replaces_its_own_section_alone() -> None:
     assert as_markdown(judge_all(choose_claims("V2"), Evidence({}, {})), quick=False).count("\n| V") == 1
 
 
-def test_without_traces_a_claim_says_what_it_lacks(
-    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+STAGE = Stage(quiet=True)  # none of these tests needs its Spark
+
+
+def test_without_traces_a_claim_says_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRAPEVINE_DATA", str(tmp_path / "nowhere"))
-    evidence = gather_evidence(choose_claims("V12"), tmp_path / "out", quick=True, stage=stage)
+    evidence = gather_evidence(choose_claims("V12"), tmp_path / "out", quick=True, stage=STAGE)
     assert "set GRAPEVINE_DATA" in evidence.absent["vitis_fig11"]
 
 
-def test_stored_results_are_judged_without_running_anything(stage: Stage, tmp_path: Path) -> None:
+def test_stored_results_are_judged_without_running_anything(tmp_path: Path) -> None:
     claims = choose_claims("V2")
-    nothing = gather_evidence(claims, tmp_path, quick=False, stage=stage, stored=True)
+    nothing = gather_evidence(claims, tmp_path, quick=False, stage=STAGE, stored=True)
     assert "vitis_fig4" in nothing.absent["vitis_fig4"]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_experiment_with_failed_runs_is_no_evidence(stage: Stage, tmp_path: Path) -> None:
+def test_an_experiment_with_failed_runs_is_no_evidence(tmp_path: Path) -> None:
     folder = tmp_path / "vitis_fig4"
     folder.mkdir()
     counts = {"runs": 22, "failed": 1}
@@ -86,7 +87,7 @@ def test_an_experiment_with_failed_runs_is_no_evidence(stage: Stage, tmp_path: P
         kind="experiment", stage="run vitis_fig4", version="0", config={}, inputs=[], tables={}, counts=counts
     )
     manifest.write(folder)
-    evidence = gather_evidence(choose_claims("V2"), tmp_path, quick=False, stage=stage, stored=True)
+    evidence = gather_evidence(choose_claims("V2"), tmp_path, quick=False, stage=STAGE, stored=True)
     assert evidence.absent["vitis_fig4"] == "1 of 22 runs of vitis_fig4 failed; its table `runs` says why"
     (judged,) = judge_all(choose_claims("V2"), evidence)
     assert judged.finding.grade == Grade.NOT_HERE
