@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels import csr
 from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Medium, Publications, disseminate
+
+
+def node_number(number: int) -> int:
+    """As arrays hold it: kernels would be compiled once more for Python's own numbers."""
+    return cast(int, np.int32(number))
 
 
 def views_of(links: Mapping[int, Sequence[int]], node_count: int, dead: Sequence[int] = ()) -> Views:

@@ -10,6 +10,7 @@ from grapevine.blocks.candidates import new_candidates, offer_all, start_over
 from grapevine.blocks.coverage import choose_greedily
 from grapevine.blocks.profiles import make_profiles
 from tests.naive import mix
+from tests.worlds import node_number
 
 interests = st.lists(st.sets(st.integers(0, 11), max_size=8), min_size=2, max_size=12)
 
@@ -24,7 +25,7 @@ def test_each_pick_serves_most_of_what_is_still_needed(wants: list[set[int]], k:
     others = np.arange(len(wants), dtype=np.int32)
     offer_all(pool, others, np.zeros(len(wants), np.int32), 0, 0)
     picks, need = np.empty(room, np.int32), np.zeros(12, np.int64)
-    choose_greedily(np.int32(0), k, np.uint64(state), pool, profiles, (need, np.empty(len(wants), np.int64)), picks)
+    choose_greedily(node_number(0), k, np.uint64(state), pool, profiles, (need, np.empty(len(wants), np.int64)), picks)
     found = [int(pool.nodes[at]) for at in picks if at >= 0]
 
     open_topics = dict.fromkeys(wants[0], k)

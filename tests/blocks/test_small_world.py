@@ -14,7 +14,7 @@ from grapevine.model.ids import distance
 from grapevine.sim.rounds import Rounds
 from grapevine.synthetic import generate
 from grapevine.systems.rvr.rounds import RvrConfig
-from tests.worlds import views_of
+from tests.worlds import node_number, views_of
 
 
 @given(st.sets(st.integers(0, 2**64 - 1), min_size=3, max_size=25), st.integers(0, 2**64 - 1), st.data())
@@ -26,7 +26,7 @@ def test_on_a_true_ring_every_lookup_ends_at_the_nearest_node(ids: set[int], key
     nearest = min(distance(node, key) for node in ring)
     path = np.empty(size + 1, np.int32)
     for start in range(size):
-        count = lookup(np.int32(start), np.uint64(key), 0, np.array(ring, np.uint64), views_of(links, size), path)
+        count = lookup(node_number(start), np.uint64(key), 0, np.array(ring, np.uint64), views_of(links, size), path)
         away = [distance(ring[node], key) for node in path[:count]]
         assert away[-1] == nearest
         assert all(a > b for a, b in pairwise(away))
@@ -36,8 +36,8 @@ def test_a_dead_node_swallows_a_lookup_and_a_suspect_is_passed_by() -> None:
     ids = np.array([0, 100, 200, 300], np.uint64)
     views = views_of({3: [2], 2: [1], 1: [0]}, 4, dead=[1])
     path = np.empty(5, np.int32)
-    assert lookup(np.int32(3), np.uint64(0), 0, ids, views, path) == -3
-    assert lookup(np.int32(3), np.uint64(0), 1, ids, views, path) == 1  # nothing was heard since round 1
+    assert lookup(node_number(3), np.uint64(0), 0, ids, views, path) == -3
+    assert lookup(node_number(3), np.uint64(0), 1, ids, views, path) == 1  # nothing was heard since round 1
 
 
 @pytest.fixture(scope="module")

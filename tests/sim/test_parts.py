@@ -75,7 +75,7 @@ def assert_same_rows(whole: Rounds, parted: Rounds) -> None:
 
 @pytest.fixture(scope="module")
 def workload() -> Workload:
-    return generate("vitis-low", nodes=150, topics=40, subscriptions_per_node=8, buckets=10, buckets_per_node=2, seed=3)
+    return generate("vitis-low", nodes=90, topics=40, subscriptions_per_node=8, buckets=10, buckets_per_node=2, seed=3)
 
 
 @pytest.mark.parametrize("system", GOSSIP)
@@ -92,7 +92,7 @@ def test_rounds_in_parts_are_those_of_the_whole(system: str, parts: int, workloa
 def test_churn_and_new_interests_change_nothing(system: str, workload: Workload, tmp_path: Path) -> None:
     crowd = flash_crowd(workload.node_count, share=0.3, round=3)
     whole, parted = engines(system, workload, tmp_path, 5, crowd)
-    for now in range(1, 16):
+    for now in range(1, 12):
         for engine in (whole, parted):
             if now == 6:
                 engine.subscribe(4, 17)

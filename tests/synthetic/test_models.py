@@ -163,7 +163,7 @@ def test_magnet_spatial_has_the_wanted_mean(wanted: int) -> None:
 def test_magnet_hierarchy_keeps_the_reading_that_fig_7_decided() -> None:
     """Magnet Fig. 7: exponent 1.68. The reading was chosen by this figure (docs/papers.md), so this guards it only."""
     exponents = []
-    for seed in (1, 2, 3):
+    for seed in (1, 2):
         workload = generate("magnet-hierarchical", seed=seed)
         assert workload.subscription_count == 2**14 * 16
         assert workload.topic_nodes.sizes().min() > 0  # step a: all topics are populated

@@ -21,6 +21,7 @@ from grapevine.systems.registry import system_named
 from grapevine.systems.vitis.rounds import MOST_ELECTION_ROUNDS, Vitis
 from tests import naive_rounds
 from tests.naive_rounds import Entry, NaiveNetwork, Proposal, Select
+from tests.worlds import node_number
 
 ROUNDS = 24
 CHECKS = 3, 9, 15, ROUNDS
@@ -258,7 +259,7 @@ def assert_same_paths(pair: Pair, fresh: int) -> None:
     network, room = pair.fast.network, np.empty(pair.fast.network.size, np.int32)
     for topic, key in enumerate(pair.topic_ids[:10]):
         for p in np.flatnonzero(network.alive).tolist()[::3]:
-            visited = lookup(np.int32(p), network.topic_ids[topic], fresh, network.ids, network.views, room)
+            visited = lookup(node_number(p), network.topic_ids[topic], fresh, network.ids, network.views, room)
             path = pair.slow.lookup(p, key, fresh)
             assert room[: abs(visited)].tolist() == path
             assert (visited > 0) == pair.slow.nodes[path[-1]].alive

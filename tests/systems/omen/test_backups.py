@@ -27,6 +27,7 @@ from grapevine.systems.omen.set_cover import RULES, Search, build_backups
 from tests import naive_backups
 from tests.effort import examples
 from tests.naive_backups import Kept, NaiveGossip
+from tests.worlds import node_number
 
 TOPICS = 7
 interests = st.lists(st.sets(st.integers(0, TOPICS - 1), max_size=6), min_size=6, max_size=14)
@@ -61,7 +62,7 @@ def built(
     rows = profiles_of(topics)
     loads = np.array(load or [0] * len(topics), np.int32)
     search = Search(np.full(len(topics), wanted, np.int32), RULES[rule], able, loads, rows)
-    made = build_backups(np.int32(0), np.uint64(state), nodes, search, mark, out[:room])
+    made = build_backups(node_number(0), np.uint64(state), nodes, search, mark, out[:room])
     assert not mark.any()
     assert out[made.size :].tolist() == [-7] * (room + 1 - made.size)
     return Kept(out[: made.size].tolist(), int(made.coverage), bool(made.complete))
