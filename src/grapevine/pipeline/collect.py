@@ -150,10 +150,8 @@ class _Collection:
         return run_folder(self.simulations, RUN)
 
     def keep(self, frame: DataFrame, name: str, label: str | None = None) -> DataFrame:
-        """Store a frame that several steps read, and read it again: otherwise each of them would make it anew."""
-        with self.stage.step(label or f"gathering {name}"):
-            frame.write.parquet(str(self.scratch / name))
-        return self.stage.reread(self.scratch / name)
+        """Store a frame that several steps read, and read it again."""
+        return self.stage.keep(frame, self.scratch / name, label or f"gathering {name}")
 
     def write(self, frame: DataFrame, table: tables.Table) -> DataFrame:
         """Store a table of the run, note its rows, and read it again."""
@@ -166,7 +164,7 @@ class _Collection:
         names = diaries.all().select(F.col("owner").alias("name"))
         self.nodes = number_names(stage, names, "node", self.scratch / "nodes", "numbering nodes", natural=False)
         named = self.keep(_topic_names(diaries), "topic_names")
-        numbers = number_names(stage, named, "topic", self.scratch / "topics", "numbering topics")
+        numbers = number_names(stage, named.select("name"), "topic", self.scratch / "topics", "numbering topics")
         self.topics = numbers.join(named, "name").select("topic", "name", "id")
         self.sessions = self.keep(live_nodes.session_spans(diaries, self.nodes), "sessions")
         self.course = Course(live_nodes.span_of(self.sessions))

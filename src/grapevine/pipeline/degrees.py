@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from grapevine.metrics.distributions import Histogram
@@ -20,13 +23,16 @@ def degree_histograms(stage: Stage, folder: Location, name: str) -> dict[str, Hi
     Who has none is not counted (docs/papers.md). UsageError if there are no subscriptions.
     """
     pairs = stage.read(folder, tables.SUBSCRIPTIONS)
+    ends = [
+        pairs.select(F.lit(degree).alias("degree"), F.col(owner).alias("owner")) for degree, owner in DEGREES.items()
+    ]
+    degrees = reduce(DataFrame.union, ends).groupBy("degree", "owner").agg(F.count("*").alias("value"))
+    with stage.step(f"counting degrees of {name}"):
+        rows = degrees.groupBy("degree", "value").count().collect()
+    if not rows:
+        raise UsageError(f"{folder}: has no subscriptions")
     found = {}
-    for degree, owner in DEGREES.items():
-        with stage.step(f"counting {degree} of {name}"):
-            counted = pairs.groupBy(owner).agg(F.count("*").alias("value")).groupBy("value").count()
-            rows = sorted(tuple(row) for row in counted.collect())
-        if not rows:
-            raise UsageError(f"{folder}: has no subscriptions")
-        values, counts = zip(*rows, strict=True)
+    for degree in DEGREES:
+        values, counts = zip(*sorted((row.value, row["count"]) for row in rows if row.degree == degree), strict=True)
         found[degree] = Histogram(np.array(values, np.int64), np.array(counts, np.int64))
     return found

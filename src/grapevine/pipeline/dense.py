@@ -20,8 +20,8 @@ def numbers_as_names(stage: Stage, count: int) -> DataFrame:
 def number_names(
     stage: Stage, names: DataFrame, column: str, scratch: Location, label: str, *, natural: bool = True
 ) -> DataFrame:
-    """(column, name): every distinct `name` of the frame with its dense number, in natural order, or else as plain
-    texts.
+    """(column, name, …): every distinct row of the frame, which has a `name` and no two rows for one, with its dense
+    number: by natural order of the names, or else as plain texts.
 
     `scratch` is a new folder that has to stay as long as the answer is used. The sorted names are stored once with
     their partition and row; a partition's first number is the count of the names in the partitions before it. Storing
@@ -29,16 +29,13 @@ def number_names(
     """
     by_value = (F.col("name").try_cast("bigint").asc_nulls_last(),) if natural else ()
     order = *by_value, F.col("name").asc()
+    place = F.spark_partition_id().alias("part"), F.monotonically_increasing_id().alias("row")
+    stored = stage.keep(names.distinct().orderBy(*order).select("*", *place), scratch, label)
     with stage.step(label):
-        names.select("name").distinct().orderBy(*order).select(
-            "name", F.spark_partition_id().alias("part"), F.monotonically_increasing_id().alias("row")
-        ).write.parquet(str(scratch))
-        stored = stage.reread(scratch)
         sizes = {row["part"]: row["count"] for row in stored.groupBy("part").count().collect()}
-    firsts, total = [], 0
-    for part in sorted(sizes):
-        firsts.append((part, total))
-        total += sizes[part]
-    offsets = stage.spark.createDataFrame(firsts or [(0, 0)], "part int, first long")
+    firsts = [0]
+    for part in range(max(sizes, default=0)):
+        firsts.append(firsts[-1] + sizes.get(part, 0))
     row = F.col("row").bitwiseAND(F.lit((1 << _ROW_BITS) - 1))
-    return stored.join(F.broadcast(offsets), "part").select((F.col("first") + row).cast("int").alias(column), "name")
+    number = F.get(F.lit(firsts), F.col("part")) + row
+    return stored.select(number.cast("int").alias(column), *names.columns)

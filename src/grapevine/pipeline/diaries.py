@@ -88,11 +88,11 @@ def read_diaries(stage: Stage, paths: list[str], scratch: Location) -> Diaries:
     seen = Observation()
     with stage.step("reading diaries"):
         parsed = parse_records(read_lines(stage.spark, paths))
-        kinds = [F.count_if(F.col("kind") == kind).alias(kind) for kind in ("data", "rejected")]
-        parsed.observe(seen, *kinds, F.sum("records").alias("lost")).write.parquet(str(scratch))
+    kinds = [F.count_if(F.col("kind") == kind).alias(kind) for kind in ("data", "rejected")]
+    records = stage.keep(parsed.observe(seen, *kinds, F.sum("records").alias("lost")), scratch, "reading diaries")
     found = seen.get
     counts = {"lines": found["data"] + found["rejected"], "rejected": found["rejected"], "lost": found["lost"] or 0}
-    diaries = Diaries(stage.reread(scratch), {"diaries": len(paths), **counts})
+    diaries = Diaries(records, {"diaries": len(paths), **counts})
     if not found["data"]:
         first = diaries.rejected().orderBy("file", "line").first()
         why = f"{found['rejected']:,} lines were rejected; line {first.line} {first.reason}" if first else "no lines"

@@ -95,8 +95,8 @@ def _store_rows(run: IngestRun, parsed: DataFrame, lines: DataFrame, *, with_lin
     kinds = [
         F.count_if(F.col("kind") == kind).alias(kind) for kind in ("data", "rejected", "comment", "blank", "header")
     ]
-    with run.stage.step("reading lines"):
-        parsed.observe(seen, *kinds).filter("kind = 'data'").select(*columns).write.parquet(str(run.scratch / "rows"))
+    readable = parsed.observe(seen, *kinds).filter("kind = 'data'").select(*columns)
+    rows = run.stage.keep(readable, run.scratch / "rows", "reading lines")
     found = seen.get
     run.counts |= {"lines": sum(found.values()), "rejected": found["rejected"], "comments": found["comment"]}
     if found["rejected"]:
@@ -105,7 +105,7 @@ def _store_rows(run: IngestRun, parsed: DataFrame, lines: DataFrame, *, with_lin
     if not found["data"] or (found["rejected"] and with_lines):
         raise UsageError(f"not readable as {run.format}: {_why(run)}")
     run.counts["rows"] = found["data"]
-    return run.stage.reread(run.scratch / "rows")
+    return rows
 
 
 def _why(run: IngestRun) -> str:

@@ -148,10 +148,8 @@ def _found_users(stage: Stage, source: Shipped, config: UserSample, seed: int, f
             with source.opened() as path:
                 yield pa.record_batch({"node": sampled_users(Workload.load(path), config, seed)})
 
-    scratch = folder / "_scratch" / "users"
-    with stage.step("looking for users"):
-        stage.spark.range(0, 1, 1, 1).mapInArrow(search, "node int").write.parquet(str(scratch))
-    return stage.reread(scratch)
+    users = stage.spark.range(0, 1, 1, 1).mapInArrow(search, "node int")
+    return stage.keep(users, folder / "_scratch" / "users", "looking for users")
 
 
 def sampled_users(workload: Workload, config: UserSample, seed: int) -> pa.Array:
@@ -234,21 +232,17 @@ def _renumber(
 ) -> dict[str, int]:
     """Write the kept part under new dense numbers. Nodes are the subscribers, the publishers and the given `users`."""
     scratch = folder / "_scratch"
-    with stage.step("cutting out the sample"):
-        subscriptions.select("node", "topic").write.parquet(str(scratch / "pairs"))
+    pairs = stage.keep(subscriptions.select("node", "topic"), scratch / "pairs", "cutting out the sample")
     kept = stage.count_rows(scratch / "pairs")
     if kept == 0:
         raise UsageError("the sample kept no subscription; ask for a larger one")
-    pairs = stage.reread(scratch / "pairs")
     kept_topics = topics.join(pairs.select("topic").distinct(), "topic")
     numbers = pairs.select("node").union(kept_topics.filter("publisher is not null").select("publisher"))
     if users is not None:
         numbers = numbers.union(users)
     names = stage.read(whole, tables.NODES).join(numbers.distinct(), "node")
-    new_nodes = number_names(stage, names, "new_node", scratch / "nodes", "numbering nodes")
-    new_topics = number_names(stage, kept_topics, "new_topic", scratch / "topics", "numbering topics")
-    node_map = names.join(new_nodes, "name").select("node", "new_node", "name")
-    topic_map = kept_topics.join(new_topics, "name")
+    node_map = number_names(stage, names, "new_node", scratch / "nodes", "numbering nodes")
+    topic_map = number_names(stage, kept_topics, "new_topic", scratch / "topics", "numbering topics")
     written = {}
     written["nodes"] = stage.write(node_map.drop("node").withColumnRenamed("new_node", "node"), folder, tables.NODES)
     publisher = node_map.select(F.col("node").alias("publisher"), F.col("new_node").alias("new_publisher"))

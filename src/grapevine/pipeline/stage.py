@@ -82,6 +82,12 @@ class Stage:
         except (Py4JError, PySparkException) as error:
             raise explain(error, f"reading {folder.name}") from None
 
+    def keep(self, frame: DataFrame, folder: Location, label: str) -> DataFrame:
+        """Store a frame that several steps read, and read it again: otherwise each of them would make it anew."""
+        with self.step(label):
+            frame.write.parquet(str(folder))
+        return self.reread(folder, frame.schema)
+
     def write(self, frame: DataFrame, folder: Location, table: Table, label: str | None = None) -> int:
         """Store exactly the declared columns of the frame, in their types, below `folder`; returns the rows written."""
         with self.step(label or f"writing {table.name}"):

@@ -91,10 +91,9 @@ def _alternating_sessions(run: IngestRun, changes: DataFrame) -> DataFrame:
     by_time = Window.partitionBy("name").orderBy("at", "up")
     marked = changes.withColumn("before", F.lag("up").over(by_time))
     repeated = F.col("before") == F.col("up")
-    run.counts["duplicates"] = run.count(marked.filter(repeated), "counting repeated states")
+    with run.stage.step("looking at changes of state"):
+        run.counts["duplicates"], origin = marked.agg(F.count_if(repeated), F.min("at")).collect()[0]
     turns = marked.filter(F.col("before").isNull() | ~repeated).withColumn("next", F.lead("at").over(by_time))
-    with run.stage.step("finding the first event"):
-        origin = changes.agg(F.min("at")).collect()[0][0]
     started = turns.filter("up").select("name", F.col("at").alias("joined_s"), F.col("next").alias("left_s"))
     there_before = turns.filter(~F.col("up") & F.col("before").isNull() & (F.col("at") > origin))
     return started.union(there_before.select("name", F.lit(origin).alias("joined_s"), F.col("at").alias("left_s")))

@@ -54,9 +54,11 @@ class Relations(Meaning):
             raise UsageError(f"not readable as {run.format}: every row relates a user to itself")
         turned = edges.select(F.col("item").alias("user"), F.col("user").alias("item"))
         if self.mutual:
-            mutual = edges.join(turned.distinct(), ["user", "item"], "leftsemi")
-            run.counts["one_sided"] = run.count(edges, "counting relations") - run.count(mutual, "counting mutual ones")
-            if run.counts["rows"] == run.counts["self_loops"] + run.counts["one_sided"]:
+            both = edges.join(turned.distinct(), ["user", "item"], "leftsemi")
+            mutual = run.stage.keep(both, run.scratch / "mutual", "looking for mutual relations")
+            kept = run.stage.count_rows(run.scratch / "mutual")
+            run.counts["one_sided"] = run.counts["rows"] - run.counts["self_loops"] - kept
+            if kept == 0:
                 raise UsageError(f"not readable as {run.format}: no two users are related both ways")
             return mutual
         return edges.union(turned) if self.both_ways else edges
