@@ -181,8 +181,8 @@ def _(evidence: Evidence) -> Finding:
         measured="; ".join(
             f"{sample} {listed(most[sample])}, mean degree {listed(mean[sample], 2)}" for sample in _SAMPLES
         ),
-        remark="the largest degree is that of the few nodes of most topics, which are in most backup sets. With our rule "
-        f"`gain/load`, which spreads this duty, it is {listed(spread)} at λ = 1/3/9 on Facebook. Mutual follows: "
+        remark="the largest degree is that of the few nodes of most topics, which are in most backup sets. With our "
+        f"rule `gain/load`, which spreads this duty, it is {listed(spread)} at λ = 1/3/9 on Facebook. Mutual follows: "
         f"{'monotone' if monotone['mutual TW 1K'] else 'not monotone, too'}",
         cause="omen_fig8",
     )
