@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from grapevine.kernels import jit
 
@@ -76,6 +78,34 @@ def test_without_a_place_to_write_beside_the_package_the_users_cache_is_taken(
     monkeypatch.setenv("XDG_CACHE_HOME", str(package / "home"))
     monkeypatch.setattr(os, "access", lambda path, mode: path != package)
     assert jit._cache_folder() == package / "home" / "grapevine" / "kernels"
+
+
+@jit.njit
+def successor(number: int) -> int:
+    return number + 1
+
+
+@jit.njit
+def all_successors(numbers: NDArray[np.int32]) -> int:
+    return successor(numbers[0]) + successor(40) + successor(len(numbers))
+
+
+@jit.inlined
+def in_the_type_of(number: int, numbers: NDArray[np.int32]) -> bool:
+    return number == numbers[0]
+
+
+def test_a_function_is_compiled_once_for_constants_and_numbers_of_all_sizes() -> None:
+    assert successor(np.int32(1)) == 2  # type: ignore[arg-type]
+    assert all_successors(np.array([5, 6], np.int32)) == 6 + 41 + 3
+    assert successor(2**40) == 2**40 + 1
+    assert len(successor.signatures) == 1  # type: ignore[attr-defined]
+
+
+def test_a_part_of_a_hot_loop_compares_numbers_as_they_are() -> None:
+    numbers = np.array([7], np.int32)
+    assert in_the_type_of(np.int32(7), numbers) and in_the_type_of(7, numbers)  # type: ignore[arg-type]
+    assert len(in_the_type_of.signatures) == 2  # type: ignore[attr-defined]
 
 
 COMPILES = """

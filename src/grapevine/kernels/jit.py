@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba import types
 from numba.core.compiler_lock import global_compiler_lock
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -117,15 +118,31 @@ def inlined(function: F) -> F:
     return _cached(function, forceinline=True, _nrt=False)
 
 
+def _common(kind: Any, narrow: bool) -> Any:
+    """The type of an argument that a function is compiled for, so that fewer variants of it are.
+
+    numba would compile a function again for a constant, and for each size of a number. Constants become numbers, and
+    numbers have 64 bits unless they may stay `narrow`: hot loops compare them with entries of arrays, eight at once.
+    """
+    if isinstance(kind, types.Literal):
+        kind = types.unliteral(kind)
+    if isinstance(kind, (types.Tuple, types.UniTuple)):
+        return types.Tuple.from_types([_common(each, narrow) for each in kind])
+    if isinstance(kind, types.Integer) and kind.signed and not narrow:
+        return types.int64
+    return kind
+
+
 def _cached(function: F, **options: Any) -> F:
     folder = _folder_for(Path(function.__code__.co_filename))
     numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined] # numba looks once, when it sees the function
     compiled = numba.njit(cache=True, nogil=True, **options)(function)
-    compile_here = compiled.compile
+    compile_here, narrow = compiled.compile, bool(options)
 
     def compile_once(signature: Any) -> Any:
+        common = tuple(_common(kind, narrow) for kind in signature) if isinstance(signature, tuple) else signature
         with global_compiler_lock, _one_process_at_a_time(folder, function.__qualname__):
-            return compile_here(signature)
+            return compile_here(common)
 
     compiled.compile = compile_once
     return cast(F, compiled)
