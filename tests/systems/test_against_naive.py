@@ -64,6 +64,7 @@ CASES = {
     "rvr with a bound": Case("rvr", {"table_size": 6, "most_links": 9, "ring_backups": 0}, naive_rounds.rvr(6)),
     "opt without bound": Case("opt", {"table_size": None, "coverage": 2}, naive_rounds.opt(None, 2), ring_slots=0),
 }
+PLAIN = "vitis", "rvr", "opt"
 
 
 def low_correlation(seed: int) -> Workload:
@@ -293,8 +294,16 @@ def assert_same_events(pair: Pair, fresh: int) -> None:
     assert found == (expected, load)
 
 
-@pytest.mark.parametrize("workload", WORKLOADS)
-@pytest.mark.parametrize("case", CASES)
+def every_case_on_every_workload() -> list[Any]:
+    """Each system on all workloads; with other parameters on the one with unequal rates, on the others it is slow."""
+    return [
+        pytest.param(case, workload, marks=() if case in PLAIN or workload == "unequal rates" else pytest.mark.slow)
+        for case in CASES
+        for workload in WORKLOADS
+    ]
+
+
+@pytest.mark.parametrize(("case", "workload"), every_case_on_every_workload())
 def test_every_link_cache_gateway_and_event_is_that_of_the_plain_rounds(case: str, workload: str) -> None:
     seed = 1 + list(CASES).index(case)
     pair = Pair(WORKLOADS[workload](seed), CASES[case], seed)

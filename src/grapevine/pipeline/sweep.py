@@ -29,12 +29,9 @@ from grapevine.pipeline.measure import KIND, Run, measure
 from grapevine.pipeline.run_tasks import Inputs, failures, run_all
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.workloads import WorkloadMaker, borrow
-from grapevine.sim.churn import mass_failure
-from grapevine.sim.clock import ClockConfig
 from grapevine.sim.result import KIND as SIMULATION
 from grapevine.sim.result import SIMULATIONS, run_folder
-from grapevine.sim.simulate import simulate
-from grapevine.synthetic import generate as generate_in_memory
+from grapevine.sim.warm_up import warm_up
 
 _DESCRIPTION = "experiment.json"
 
@@ -97,7 +94,7 @@ def _do(stage: Stage, missing: list[RunPlan], most_runs: int | None, workloads: 
     traces = workloads.trace_folders(missing)
     if not missing:
         return 0.0
-    _warm_up({run.system for run in missing})
+    warm_up({(run.system, run.driver) for run in missing})
     began, chosen = time.perf_counter(), missing[:most_runs]
     inputs = Inputs.of(stage, chosen, workloads, traces)
     run_all(stage, chosen, workloads.out, inputs, force=workloads.force)
@@ -109,13 +106,3 @@ def _remove_stale(out: Location, runs: list[RunPlan]) -> None:
     for folder in (out / SIMULATIONS).glob("run_id=*"):
         if folder.name not in wanted:
             remove(folder)
-
-
-def _warm_up(systems: set[str]) -> None:
-    """Compile once, here: otherwise every worker would compile the same kernels at the same time. Somebody crashes, so
-    that what is only needed then is compiled, too."""
-    tiny = generate_in_memory("vitis-random", nodes=40, topics=10, subscriptions_per_node=2)
-    crash = mass_failure(tiny.node_count, share=0.1, round=2)
-    clock = ClockConfig(latency="constant", hours=0.1, start_s=10)
-    for system in sorted(systems):
-        simulate(system, tiny, rounds=6, threads=1, schedule=crash, clock=clock)

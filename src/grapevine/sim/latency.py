@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from grapevine.kernels.rng import priorities
 from grapevine.model.config import MAX_COUNT, Config, parameter
@@ -183,6 +182,8 @@ def _internet(config: LatencyConfig, count: int, seed: int) -> Matrix:
 
 def _space(config: LatencyConfig, count: int, seed: int) -> Matrix:
     """Round trips in proportion to the distances of random points in a cube."""
+    from scipy.spatial.distance import cdist  # here, because it takes 0.3 s to import
+
     points = as_links.units(seed, _POINTS, count * config.dimensions).reshape(count, -1)
     apart = cdist(points, points)
     return apart * (config.median_rtt_ms / _median_of_others(apart))

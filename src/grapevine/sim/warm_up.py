@@ -1,0 +1,49 @@
+"""Compile what systems run on, before anybody waits for it.
+
+`python -m grapevine.sim.warm_up [SYSTEM …]` does so for all systems, or for those that are named, on all cores; `make
+setup` calls it. Compiled code is kept (`kernels/jit`), and an edit compiles again what depends on it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+
+from grapevine.sim.churn import mass_failure
+from grapevine.sim.clock import ClockConfig
+from grapevine.sim.simulate import simulate
+from grapevine.synthetic import generate
+from grapevine.systems.registry import all_systems, system_named
+
+
+def warm_up(runs: Iterable[tuple[str, str]]) -> None:
+    """Compile here what these systems run on, each by this driver.
+
+    Called before workers start: otherwise each would want the same functions at the same time. Somebody crashes, so
+    that what is only needed then is compiled, too.
+    """
+    tiny = generate("vitis-random", nodes=40, topics=10, subscriptions_per_node=2)
+    crash = mass_failure(tiny.node_count, share=0.1, round=2)
+    for system, driver in sorted(runs):
+        if driver == "peers":
+            clock = ClockConfig(latency="constant", hours=0.1, start_s=10)
+            simulate(system, tiny, driver=driver, schedule=crash, clock=clock)
+        else:
+            simulate(system, tiny, driver=driver, schedule=crash, rounds=6, threads=1)
+
+
+def main(systems: list[str]) -> None:
+    """Compile for the systems, a process for each core; those that share functions wait for who compiles them."""
+    runs = [(name, driver) for name in systems or all_systems() for driver in system_named(name).drivers]
+    with ProcessPoolExecutor(min(len(runs), os.cpu_count() or 1)) as pool:
+        list(pool.map(_warm_up_one, runs))
+
+
+def _warm_up_one(run: tuple[str, str]) -> None:
+    warm_up([run])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
