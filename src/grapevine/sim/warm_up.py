@@ -14,7 +14,8 @@ from concurrent.futures import ProcessPoolExecutor
 from grapevine.sim.churn import mass_failure
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.simulate import simulate
-from grapevine.synthetic import generate
+from grapevine.synthetic import MODELS, generate, generate_churn
+from grapevine.synthetic.base import ChurnModel
 from grapevine.systems.registry import all_systems, system_named
 
 
@@ -35,14 +36,22 @@ def warm_up(runs: Iterable[tuple[str, str]]) -> None:
 
 
 def main(systems: list[str]) -> None:
-    """Compile for the systems, a process for each core; those that share functions wait for who compiles them."""
+    """Compile for the systems, and for all models of workloads unless systems are named.
+
+    There is a process for each core; those that want the same functions wait for who compiles them.
+    """
     runs = [(name, driver) for name in systems or all_systems() for driver in system_named(name).drivers]
-    with ProcessPoolExecutor(min(len(runs), os.cpu_count() or 1)) as pool:
-        list(pool.map(_warm_up_one, runs))
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        waiting = [pool.submit(warm_up, [run]) for run in runs]
+        waiting += [] if systems else [pool.submit(_generate, model) for model in MODELS]
+        for work in waiting:
+            work.result()
 
 
-def _warm_up_one(run: tuple[str, str]) -> None:
-    warm_up([run])
+def _generate(model: str) -> None:
+    """A few nodes of a model; hierarchies need as many topics as a power of two."""
+    sizes = {"nodes": 600} | ({"topics": 512} if model == "magnet-hierarchical" else {})
+    (generate_churn if issubclass(MODELS[model], ChurnModel) else generate)(model, **sizes)
 
 
 if __name__ == "__main__":
