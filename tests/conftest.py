@@ -18,7 +18,7 @@ from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 
 _PROPERTIES = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("suite", max_examples=25, derandomize=True, **_PROPERTIES)
+settings.register_profile("suite", max_examples=15, derandomize=True, **_PROPERTIES)
 settings.register_profile("full", max_examples=100, **_PROPERTIES)
 
 SPARK = "spark"

@@ -35,7 +35,9 @@ def with_script(page: Path, target: Path, script: str) -> Path:
     return target
 
 
-@pytest.mark.parametrize("options", [(), (DARK,)], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "options", [pytest.param((), id="light"), pytest.param((DARK,), id="dark", marks=pytest.mark.slow)]
+)
 def test_every_chart_is_drawn_without_a_word_on_the_console(page: Path, tmp_path: Path, options: tuple[str]) -> None:
     document, console = open_page(page, tmp_path / "profile", *options)
     assert console == []
