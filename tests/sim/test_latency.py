@@ -315,6 +315,7 @@ def test_impossible_parameters_are_one_sentence(wrong: dict[str, Any], expected:
         LatencyConfig(**wrong)
 
 
+@pytest.mark.slow
 def test_the_generated_internet_is_about_as_far_across_as_planetlab(traces: Path) -> None:
     """Rappel Fig. 5: latencies between simulated hosts closely match those between PlanetLab's."""
     measured = of_others(np.loadtxt(traces / "planetlab-latency" / "planetlab490_median.tsv.gz"))

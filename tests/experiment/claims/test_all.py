@@ -44,7 +44,7 @@ def planned_runs(experiment: Path, *, quick: bool) -> list[dict[str, Any]]:
     return [row(run.system, run.workload.name, "", 1.0, runs=seeds, parameters=run.shown) for run in plan(described)]
 
 
-@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("quick", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_every_claim_is_judged_on_what_its_experiments_would_bring(quick: bool) -> None:
     """Whatever the grade, no judge stumbles; a quick grid may be too small for some."""
     published = published_experiments()
