@@ -184,11 +184,8 @@ def _conf(settings: SparkSettings, scratch: Path, archived: str, *, submitted: b
         "spark.executorEnv.NUMBA_NUM_THREADS": "1",
     }
     if not submitted:
-        master = settings.master or _DEFAULT_MASTER
-        if master.startswith("local"):  # elsewhere workers may come to have this package only with a task
-            conf["spark.python.daemon.module"] = "grapevine.pipeline.worker_daemon"
         conf |= {
-            "spark.master": master,
+            "spark.master": settings.master or _DEFAULT_MASTER,
             "spark.driver.memory": settings.driver_memory or "4g",
             "spark.local.dir": str(scratch / "local"),
             # The performance-data file would appear in the system's temporary folder for every JVM.
