@@ -13,11 +13,13 @@ from grapevine.cli import (
     demo,
     doctor,
     experiment,
+    export,
     live,
     measure,
     report,
     reproduce,
     simulate,
+    systems,
     workload,
 )
 from grapevine.cli.console import one_line_errors, stop_on_signals
@@ -33,6 +35,8 @@ app = typer.Typer(
 )
 app.add_typer(workload.app, name="workload")
 simulate.add_to(app)
+app.command()(systems.systems)
+app.command()(export.export)
 app.command()(experiment.run)
 app.command()(reproduce.reproduce)
 app.command()(collect.collect)

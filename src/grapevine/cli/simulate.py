@@ -1,16 +1,16 @@
-"""`grapevine simulate`, `systems` and `export`: run a system on a workload, say what there is, hand the overlay on."""
+"""`grapevine simulate`: run a system on a workload, and measure what delivery costs."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grapevine.cli.console import (
     ConfOption,
@@ -28,11 +28,9 @@ from grapevine.cli.console import (
     table,
 )
 from grapevine.cli.from_config import add_config_command, config_options, option, take_config
+from grapevine.cli.progress import live_progress
 from grapevine.cli.storage import for_files
-from grapevine.metrics.findings import RING, UTILITY
 from grapevine.metrics.headlines import HEADLINE
-from grapevine.metrics.traffic import HIT_RATIO
-from grapevine.model.config import Config
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.location import Location, local_draft
@@ -43,11 +41,11 @@ from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.sim.churn import ChurnConfig, make_schedule
 from grapevine.sim.clock import ClockConfig
-from grapevine.sim.result import KIND, Simulation, export_links
+from grapevine.sim.result import KIND, Simulation
 from grapevine.sim.round_run import RunConfig
 from grapevine.sim.simulate import simulate
 from grapevine.sim.transcript import Transcript
-from grapevine.systems.registry import DRIVERS, System, all_systems, broken, choose_driver, system_named, systems_with
+from grapevine.systems.registry import DRIVERS, all_systems, choose_driver, system_named, systems_with
 
 
 def _clock(
@@ -72,38 +70,6 @@ def _peers_of(system: str) -> str:
     if "peers" in system_named(system).drivers:
         return ": add --driver peers"
     return f", which {', '.join(systems_with('peers'))} have"
-
-
-@contextmanager
-def live_progress(rounds: int, *, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
-    """One line that moves with the rounds on a terminal, and on a pipe a line now and then."""
-    if quiet:
-        yield None
-        return
-    if not err.is_terminal:
-        yield lambda row: _print_row(row, rounds)
-        return
-    columns = (
-        TextColumn("round {task.completed}/{task.total}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, TimeElapsedColumn(), console=err) as bar:
-        line = bar.add_task("compiling", total=rounds)
-        yield lambda row: bar.update(line, completed=row["round"], description=_describe(row))
-
-
-def _print_row(row: dict[str, Any], rounds: int) -> None:
-    if row["round"] == rounds or (row["round"] * 8) % rounds < 8 * max(1, rounds // 16):
-        err.print(f"round {row['round']}/{rounds}: {_describe(row)}")
-
-
-def _describe(row: dict[str, Any]) -> str:
-    known = [(metric, row[metric.name]) for metric in (RING, UTILITY, HIT_RATIO) if row.get(metric.name) is not None]
-    parts = [f"{metric.label} {metric.shown(value)}" for metric, value in known]
-    if row.get("bytes_sent"):
-        parts.append(f"{row['bytes_sent'] / 1e9:.2f} GB between blocks")
-    return " · ".join([f"{row['online']:,} online", *parts])
 
 
 def print_simulations(runs: list[Simulation], title: str) -> None:
@@ -225,87 +191,6 @@ def _transcript(folder: Path, system: str, driver: str, *, wanted: bool) -> Iter
         yield Transcript(write=file.write)
 
 
-def systems(
-    name: Annotated[str | None, typer.Argument(help="A system; without it, all are listed.")] = None,
-    json: JsonOption = False,
-) -> None:
-    """Say which systems there are; with a name, every facet with its parameters, defaults and where they come from."""
-    chosen = [system_named(name)] if name else list(all_systems().values())
-    if json:
-        print_json([_describe_system(system) for system in chosen])
-        return
-    for system in chosen:
-        facets = ", ".join(system.facets)
-        out.print(f"[bold]{system.name}[/]  {escape(system.summary)}", highlight=False)
-        out.print(f"  [dim]{escape(system.paper)} · {facets}[/]", highlight=False)
-        if name:
-            _print_facets(system)
-    for missing, reason in ({} if name else broken()).items():
-        err.print(f"{escape(missing)} could not be loaded: {escape(reason)}")
-
-
-_RUN_BY = {
-    "rounds": "grapevine simulate {name}",
-    "peers": "grapevine simulate {name} --driver peers",
-    "live": "grapevine node --system {name}",
-}
-
-
-def _print_facets(system: System) -> None:
-    for facet, kind in system.facets.items():
-        how = _RUN_BY[facet] if facet not in DRIVERS or facet != system.drivers[0] else _RUN_BY["rounds"]
-        title = f"{facet}: {how.format(name=system.name)} --set KEY=VALUE"
-        _print_parameters(title, kind.config_type, getattr(kind, "live_values", {}))
-        if facet == "peers":
-            _print_parameters("the clock that peers run by: --clock KEY=VALUE", ClockConfig, {})
-
-
-def _print_parameters(title: str, config: type[Config], other: dict[str, Any]) -> None:
-    """A row per parameter; `other` are defaults that differ from the config's."""
-    made = table(title, "parameter", "default", "meaning", "source")
-    for column in made.columns:
-        column.justify = "left"
-    for field in dataclasses.fields(config):
-        meta = field.metadata
-        default = str(other.get(field.name, field.default)).lower()
-        made.add_row(field.name, default, escape(meta["help"]), escape(meta["source"]))
-    out.print(made)
-
-
-def _describe_system(system: System) -> dict[str, Any]:
-    facets = {
-        name: {"parameters": _parameters(facet.config_type, getattr(facet, "live_values", {}))}
-        for name, facet in system.facets.items()
-    }
-    if "peers" in facets:
-        facets["peers"]["clock"] = _parameters(ClockConfig, {})
-    return {"name": system.name, "summary": system.summary, "paper": system.paper, "facets": facets}
-
-
-def _parameters(config: type[Config], other: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": field.name,
-            "default": other.get(field.name, field.default),
-            **{key: value for key, value in field.metadata.items() if value is not None},
-        }
-        for field in dataclasses.fields(config)
-    ]
-
-
-def export(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="A simulation.")],
-    target: Annotated[str, typer.Argument(metavar="FILE", help="New file, .graphml or .edges.")],
-    format: Annotated[str | None, typer.Option(help="graphml or edges. Default: by the file's name.")] = None,
-    conf: ConfOption = None,
-) -> None:
-    """Write the overlay of a simulation for networkx, igraph or Gephi."""
-    files = for_files(conf)
-    run = Simulation.load(files.location(folder))
-    written = export_links(run.links, files.location(target), format=format)
-    out.print(f"{run.links.num_rows:,} links: [bold]{escape(str(written))}[/]", highlight=False)
-
-
 _SIMULATE_HELP = """Run a system on a workload, and measure what delivery costs.
 
 [bold]--set[/] gives the system's own parameters, e.g. --set table_size=20; [bold]grapevine systems NAME[/] lists them.
@@ -315,77 +200,58 @@ Rounds of gossip can run on a cluster, in blocks of nodes ([bold]--engine spark[
 Prints the headline numbers, and writes the tables events, node_load, topic_overlay, links and rounds."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    first = [
-        option("system", Annotated[str, typer.Argument(metavar="SYSTEM", help=f"One of {', '.join(all_systems())}.")]),
-        option(
-            "driver",
-            Annotated[
-                str | None,
-                typer.Option(metavar="|".join(DRIVERS), help="How it is simulated. Default: rounds where it has them."),
-            ],
-            None,
-        ),
-        option("workload", Annotated[str, typer.Option("--workload", "-w", metavar="DIR", help="The workload.")]),
+def _what_runs() -> list[inspect.Parameter]:
+    """The options that say which system runs on what, in the order of the help."""
+    names = ", ".join(all_systems())
+    system = Annotated[str, typer.Argument(metavar="SYSTEM", help=f"One of {names}.")]
+    driver = typer.Option(metavar="|".join(DRIVERS), help="How it is simulated. Default: rounds where it has them.")
+    workload = Annotated[str, typer.Option("--workload", "-w", metavar="DIR", help="The workload.")]
+    set_ = typer.Option("--set", metavar="KEY=VALUE", help="A parameter; repeatable.")
+    clock = typer.Option("--clock", metavar="KEY=VALUE", help="How peers run in virtual time, e.g. hours=2.")
+    latency = typer.Option(metavar="DIR", help="Latencies of this workload, for peers.")
+    transcript = typer.Option("--transcript", help="Write every message of peers to transcript.txt.")
+    return [
+        option("system", system),
+        option("driver", Annotated[str | None, driver], None),
+        option("workload", workload),
         option("out_", OutOption),
-        option(
-            "set_",
-            Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter; repeatable.")],
-            None,
-        ),
-        option(
-            "clock",
-            Annotated[
-                list[str] | None,
-                typer.Option("--clock", metavar="KEY=VALUE", help="How peers run in virtual time, e.g. hours=2."),
-            ],
-            None,
-        ),
-        option(
-            "latency_from",
-            Annotated[str | None, typer.Option(metavar="DIR", help="Latencies of this workload, for peers.")],
-            None,
-        ),
-        option(
-            "transcript",
-            Annotated[bool, typer.Option("--transcript", help="Write every message of peers to transcript.txt.")],
-            False,
-        ),
+        option("set_", Annotated[list[str] | None, set_], None),
+        option("clock", Annotated[list[str] | None, clock], None),
+        option("latency_from", Annotated[str | None, latency], None),
+        option("transcript", Annotated[bool, transcript], False),
     ]
-    last = [
-        option(
-            "churn",
-            Annotated[str | None, typer.Option(metavar="DIR", help="Nodes come and go as in this workload's churn.")],
-            None,
-        ),
+
+
+def _how_it_runs() -> list[inspect.Parameter]:
+    """The options that say who comes and goes, and how the run is done."""
+    churn = typer.Option(metavar="DIR", help="Nodes come and go as in this workload's churn.")
+    threads = typer.Option(min=1, help="Threads. Default: all cores.")
+    return [
+        option("churn", Annotated[str | None, churn], None),
         *config_options(ChurnConfig),
         option("seed", SeedOption, 1),
-        option("threads", Annotated[int | None, typer.Option(min=1, help="Threads. Default: all cores.")], None),
+        option("threads", Annotated[int | None, threads], None),
         option("force", ForceOption, False),
         option("json", JsonOption, False),
-        option(
-            "engine",
-            Annotated[
-                str,
-                typer.Option(metavar="local|spark", help="Where rounds run: here, or in blocks of nodes on Spark."),
-            ],
-            "local",
-        ),
-        option(
-            "blocks",
-            Annotated[int | None, typer.Option(min=1, help="Blocks of nodes on Spark. Default: by nodes and tasks.")],
-            None,
-        ),
-        option(
-            "resume",
-            Annotated[bool, typer.Option("--resume", help="Go on with a run on Spark that was killed.")],
-            False,
-        ),
+    ]
+
+
+def _where_it_runs() -> list[inspect.Parameter]:
+    """The options of `SparkOptions`."""
+    engine = typer.Option(metavar="local|spark", help="Where rounds run: here, or in blocks of nodes on Spark.")
+    blocks = typer.Option(min=1, help="Blocks of nodes on Spark. Default: by nodes and tasks.")
+    resume = typer.Option("--resume", help="Go on with a run on Spark that was killed.")
+    return [
+        option("engine", Annotated[str, engine], "local"),
+        option("blocks", Annotated[int | None, blocks], None),
+        option("resume", Annotated[bool, resume], False),
         option("master", MasterOption, None),
         option("driver_memory", MemoryOption, None),
         option("conf", ConfOption, None),
     ]
-    add_config_command(app, "simulate", RunConfig, _take_spark, first=first, last=last, help=_SIMULATE_HELP)
-    app.command()(systems)
-    app.command()(export)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command, whose further options are the fields of `RunConfig`."""
+    last = [*_how_it_runs(), *_where_it_runs()]
+    add_config_command(app, "simulate", RunConfig, _take_spark, first=_what_runs(), last=last, help=_SIMULATE_HELP)

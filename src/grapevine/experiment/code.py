@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
+from grapevine.kernels.jit import sources_of
 from grapevine.model.location import Location, local_copy
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -43,6 +44,7 @@ RUN_CODE = (  # with the package of the system that runs (`system_code`); other 
     "experiment/churn.py",
     "experiment/play.py",
 )
+_OF_ALL = {"contracts"}  # among the folders of systems: what is part of every run
 _SYSTEM = re.compile(r"grapevine\.systems\.(\w+)")
 _BLOCK = 1 << 20
 
@@ -65,15 +67,12 @@ def code_digest(parts: Iterable[str], package: Path = PACKAGE) -> str:
 
 
 def system_code(module: str, package: Path = PACKAGE) -> tuple[str, ...]:
-    """The folders of the package that one of our modules belongs to, and of those of other systems that it names."""
-    found, waiting = set[str](), _SYSTEM.findall(module)
-    while waiting:
-        folder = package / "systems" / waiting.pop()
-        if folder.is_dir() and folder.name not in found:
-            found.add(folder.name)
-            for source in folder.rglob("*.py"):
-                waiting += _SYSTEM.findall(source.read_text())
-    return tuple(f"systems/{name}" for name in sorted(found - {"contracts"}))
+    """The folders of the systems that one of our modules belongs to or builds on; none for other modules."""
+    systems = package / "systems"
+    own = [systems / name for name in _SYSTEM.findall(module)]
+    sources = {source for folder in own for file in folder.rglob("*.py") for source in sources_of(file, package)}
+    folders = {source.relative_to(systems).parts[0] for source in sources if source.is_relative_to(systems)}
+    return tuple(f"systems/{name}" for name in sorted(folders - _OF_ALL) if (systems / name).is_dir())
 
 
 def run_digest(module: str, package: Path = PACKAGE) -> str:

@@ -1,15 +1,11 @@
-"""The claims of Magnet (Girdzijauskas et al. 2010). What is saved are uninterested relays, against the strawman.
-
-A saving is one minus the ratio of two means over seeds. Its interval follows from theirs, as of independent errors.
-"""
+"""The claims of Magnet (Girdzijauskas et al. 2010): what is saved are the strawman's uninterested relays."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from itertools import pairwise
 
 from grapevine.experiment.claims.base import Evidence, Finding, Grade, claim, falls, graded, met_if
+from grapevine.experiment.claims.saving import Saving, means, saved, shares
 from grapevine.metrics.catalogue import Metric
 from grapevine.metrics.findings import LOOKUP_HOPS, POPULARITY_EXPONENT
 from grapevine.metrics.structure import DEGREE, DEGREE_DEVIATION, DEGREE_MAX
@@ -33,36 +29,6 @@ _SIZES = 5, 10, 20, 40, 80
 _HOMOPHILY, _FRACTIONS = (0.5, 1.0, 2.0), (0.1, 0.3, 0.5)
 _LINKS = 19
 _EXPONENT = 1.68
-
-
-@dataclass(frozen=True, slots=True)
-class Saving:
-    """The share of the strawman's uninterested relays that Magnet does without, with half its 95 % interval."""
-
-    share: float
-    half: float
-
-
-def saved(
-    evidence: Evidence, experiment: str, workload: str, metric: Metric = RELAYS_PER_EVENT, **point: object
-) -> Saving:
-    """What Magnet saves at one point."""
-    magnet, strawman = (
-        evidence.estimate(experiment, metric, system, workload, **point) for system in ("magnet", "strawman")
-    )
-    left = magnet.mean / strawman.mean
-    return Saving(1 - left, left * math.hypot(magnet.half / magnet.mean, strawman.half / strawman.mean))
-
-
-def means(savings: list[Saving]) -> list[float]:
-    """Their shares."""
-    return [saving.share for saving in savings]
-
-
-def shares(savings: list[Saving]) -> str:
-    """Savings of a curve, with slashes between, and the widest of their intervals."""
-    widest = max(saving.half for saving in savings)
-    return "/".join(f"{100 * saving.share:.0f}" for saving in savings) + f" % (± {100 * widest:.1f})"
 
 
 def _over_modes(evidence: Evidence, names: tuple[str, ...], rate: float, table: int) -> list[Saving]:

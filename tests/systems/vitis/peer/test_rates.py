@@ -217,7 +217,7 @@ def test_a_node_announces_an_estimate_when_it_is_another_by_half() -> None:
     for second in range(200):
         peer.publish(float(second), 1, b"news")
         peer.on_timer(float(second), "round")
-    assert weights(peer)[1] == pytest.approx(peer._estimates.rate(200.0, 1), rel=0.5)  # type: ignore[union-attr]
+    assert weights(peer)[1] == pytest.approx(peer.rates.estimates.rate(200.0, 1), rel=0.5)  # type: ignore[union-attr]
     assert weights(peer)[1] > 20 > 1 > weights(peer)[2]
     assert peer.interests.version < 20, "it was not told every second"
 

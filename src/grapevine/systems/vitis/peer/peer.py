@@ -50,7 +50,7 @@ from grapevine.systems.vitis.peer.messages import (
 )
 from grapevine.systems.vitis.peer.overlay import Overlay
 from grapevine.systems.vitis.peer.profiles import KnownProfiles
-from grapevine.systems.vitis.peer.rates import CHANGE, ONE, Estimates, weight_of
+from grapevine.systems.vitis.peer.rates import TopicRates
 from grapevine.systems.vitis.peer.relays import Relays
 from grapevine.systems.vitis.peer.setup import Memory, Setup
 from grapevine.systems.vitis.peer.window import Windows
@@ -76,17 +76,15 @@ class VitisPeer(Peer):
         self._ring_id, self._topic_id, self._random = setup.ring_id, setup.topic_id, random
         version = memory.version + 1 if memory else 1
         topics = tuple(memory.topics if memory else setup.topics)
-        self._rate_of = setup.rate_of
-        self._declared: dict[int, float] = {}  # rates that the application has told; these count first
-        self._estimates: Estimates | None = None
-        weights = None if config.rates == "equal" else {topic: self._first_weight(topic) for topic in topics}
+        self.rates = TopicRates(config.rates, config.rate_horizon_s, setup.rate_of)
+        weights = {topic: self.rates.first_weight(topic) for topic in topics} if self.rates.is_weighed else None
         self.interests = Interests(topics, version, config.most_topics, weights)
         self._contacts = tuple(memory.contacts if memory and memory.contacts else setup.contacts)
         self._sequences = dict(memory.sequences) if memory else {}
         self._seen = memory.seen if memory else Windows()
         self._started = 0.0
         self._rounds = 0
-        self.profiles = KnownProfiles(config.most_topics, weighed=config.rates != "equal")
+        self.profiles = KnownProfiles(config.most_topics, weighed=self.rates.is_weighed)
         me = self._descriptor(0.0)
         self.overlay = Overlay(me, config, random, self._overlap, setup.ring_id_of, setup.tie_seed)
         self._asking = Asking(self.overlay.book, self.profiles, self.interests, config)
@@ -112,8 +110,7 @@ class VitisPeer(Peer):
 
     def start(self, now: float) -> Effects:
         self._started = now
-        if self.config.rates == "estimated":
-            self._estimates = Estimates(now, self.config.rate_horizon_s)
+        self.rates.start(now)
         self._renew(now)
         self._call_contacts()
         self._out.append(SetTimer("round", self._random.random() * self.config.round_s))
@@ -149,14 +146,15 @@ class VitisPeer(Peer):
         self._sequences[topic] = self._sequences.get(topic, 0) + 1 if sequence is None else sequence
         event = Notify(topic, self._sequences[topic], self.me, payload)
         self._seen.add(self.me, topic, event.sequence)
-        self._note_event(now, topic)
+        if topic in self.topics:
+            self.rates.see(now, topic)
         self._pass_on(now, event, None)
         return self._take()
 
     def subscribe(self, now: float, topic: int) -> Effects:
-        if self._estimates is not None and topic not in self.topics:
-            self._estimates.want(now, topic)
-        self.interests.add(topic, self._first_weight(topic))
+        if topic not in self.topics:
+            self.rates.want(now, topic)
+        self.interests.add(topic, self.rates.first_weight(topic))
         self._renew(now)
         return self._take()
 
@@ -164,15 +162,13 @@ class VitisPeer(Peer):
         check_topic(topic)
         if not 0 <= rate < math.inf:
             raise UsageError(f"rate {rate}: rates are numbers from 0 on")
-        if self.config.rates == "declared":
-            self._declared[topic] = rate
-            self.interests.weigh(topic, weight_of(rate))
+        if (weight := self.rates.declare(topic, rate)) is not None:
+            self.interests.weigh(topic, weight)
             self._renew(now)
         return self._take()
 
     def unsubscribe(self, now: float, topic: int) -> Effects:
-        if self._estimates is not None:
-            self._estimates.forget(topic)
+        self.rates.forget(topic)
         self.interests.remove(topic)
         self._renew(now)
         return self._take()
@@ -246,27 +242,6 @@ class VitisPeer(Peer):
         interests = self.interests
         return Descriptor(self.me, self._ring_id, interests.version, len(interests.topics), now - self._started)
 
-    def _first_weight(self, topic: int) -> int:
-        """What a topic weighs that this node subscribes to: what was declared, or as much as any."""
-        if self.config.rates != "declared":
-            return ONE
-        rate = self._declared.get(topic)
-        return weight_of(rate if rate is not None else self._rate_of(topic) if self._rate_of else 1.0)
-
-    def _note_event(self, now: float, topic: int) -> None:
-        """An event of a topic is new here."""
-        if self._estimates is not None and topic in self.topics:
-            self._estimates.see(now, topic)
-
-    def _review_rates(self, now: float) -> None:
-        """Announce estimates that are far from what was said before; every one costs the neighbours a question."""
-        if self._estimates is None or not self._estimates.is_due(now):
-            return
-        for topic in self.interests.array().tolist():
-            rate, said = self._estimates.rate(now, topic), self.interests.weight(topic) / ONE
-            if not said / CHANGE < rate < said * CHANGE:
-                self.interests.weigh(topic, weight_of(rate))
-
     def _overlap(self, node: Address) -> tuple[int, int]:
         """What the topics weigh that this node and another have in common, and all of the other's (Eq. 1)."""
         return self.profiles.own if node == self.me else self.profiles.overlap(node)
@@ -290,7 +265,9 @@ class VitisPeer(Peer):
     def _round(self, now: float) -> None:
         config, overlay = self.config, self.overlay
         self._rounds += 1
-        self._review_rates(now)
+        said = ((topic, self.interests.weight(topic)) for topic in self.interests.array().tolist())
+        for topic, weight in self.rates.changed(now, said):
+            self.interests.weigh(topic, weight)
         self._renew(now)
         self.profiles.compare_with(self.interests.array(), self.interests.weights())
         overlay.forget_silent(now)
@@ -404,8 +381,8 @@ class VitisPeer(Peer):
     def _on_notify(self, now: float, sender: Address, event: Notify) -> None:
         if not event.is_sound() or not self._seen.add(event.publisher, event.topic, event.sequence):
             return
-        self._note_event(now, event.topic)
         if event.topic in self.topics:
+            self.rates.see(now, event.topic)
             self._out.append(Deliver(event.topic, event.sequence, event.payload, sender))
         self._pass_on(now, event, sender)
 

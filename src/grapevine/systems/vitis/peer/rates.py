@@ -7,6 +7,7 @@ with a profile as a float of 32 bits, which holds every weight exactly. A topic 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -87,3 +88,65 @@ class Estimates:
             return False
         self._reviewed = now
         return True
+
+
+class TopicRates:
+    """What a node says its topics weigh, by the parameter `rates`: `equal`, `declared` or `estimated`.
+
+    Declared rates are those that the application has told, and before that those of `rate_of`. Estimates begin with
+    `start`; until then, and with equal rates, every topic weighs as much as any.
+    """
+
+    def __init__(self, kind: str, horizon_s: float, rate_of: Callable[[int], float] | None) -> None:
+        self._kind, self._horizon_s, self._rate_of = kind, horizon_s, rate_of
+        self._declared: dict[int, float] = {}
+        self.estimates: Estimates | None = None
+
+    @property
+    def is_weighed(self) -> bool:
+        """Whether topics weigh differently at all, so that others have to be told."""
+        return self._kind != "equal"
+
+    def start(self, now: float) -> None:
+        """The session begins."""
+        if self._kind == "estimated":
+            self.estimates = Estimates(now, self._horizon_s)
+
+    def first_weight(self, topic: int) -> int:
+        """What a topic weighs when the node subscribes to it."""
+        if self._kind != "declared":
+            return ONE
+        rate = self._declared.get(topic)
+        return weight_of(rate if rate is not None else self._rate_of(topic) if self._rate_of else 1.0)
+
+    def declare(self, topic: int, rate: float) -> int | None:
+        """The application tells a rate; what the topic weighs by it. None: rates are not declared here."""
+        if self._kind != "declared":
+            return None
+        self._declared[topic] = rate
+        return weight_of(rate)
+
+    def want(self, now: float, topic: int) -> None:
+        """The node subscribes to a topic that it did not have."""
+        if self.estimates is not None:
+            self.estimates.want(now, topic)
+
+    def forget(self, topic: int) -> None:
+        """The node unsubscribes."""
+        if self.estimates is not None:
+            self.estimates.forget(topic)
+
+    def see(self, now: float, topic: int) -> None:
+        """An event of one of the node's topics is new here."""
+        if self.estimates is not None:
+            self.estimates.see(now, topic)
+
+    def changed(self, now: float, said: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """Topics whose estimates are far from the weights that were said, with the new ones: some times in a horizon,
+        since every one costs the neighbours a question."""
+        if self.estimates is None or not self.estimates.is_due(now):
+            return
+        for topic, weight in said:
+            rate = self.estimates.rate(now, topic)
+            if not weight / ONE / CHANGE < rate < weight / ONE * CHANGE:
+                yield topic, weight_of(rate)
