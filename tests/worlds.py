@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
+import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels import csr
@@ -34,6 +37,32 @@ def both_ways(links: Mapping[int, Sequence[int]], node_count: int) -> tuple[csr.
     pairs = sorted({pair for a, row in links.items() for b in row for pair in ((a, b), (b, a))})
     sources, targets = np.array(pairs, np.int32).reshape(-1, 2).T
     return csr.from_pairs(np.ascontiguousarray(sources), np.ascontiguousarray(targets), node_count, node_count)
+
+
+@dataclass(frozen=True)
+class TopicWorld:
+    """A random overlay with three topics: as kernels read it, and as networkx does."""
+
+    links: tuple[csr.Starts, csr.Columns]  # those of nodes that are gone, too
+    subscribers: tuple[csr.Starts, csr.Columns]
+    alive: NDArray[np.bool_]
+    online: nx.Graph[int]
+    members: list[list[int]]  # of every topic, those that are online
+
+
+def topic_world(size: int, density: float, seed: int) -> TopicWorld:
+    """So many nodes, each two linked with this probability; half of them want a topic, nine in ten are online."""
+    graph, rng = nx.gnp_random_graph(size, density, seed=seed), np.random.default_rng(seed)
+    wants = [np.flatnonzero(rng.random(size) < 0.5).astype(np.int32) for _ in range(3)]
+    alive = rng.random(size) < 0.9
+    starts = np.concatenate([[0], np.cumsum([len(members) for members in wants])]).astype(np.int64)
+    return TopicWorld(
+        both_ways({node: list(graph[node]) for node in graph}, size),
+        (starts, np.concatenate(wants)),
+        alive,
+        graph.subgraph(np.flatnonzero(alive).tolist()),
+        [members[alive[members]].tolist() for members in wants],
+    )
 
 
 def medium_of(

@@ -106,3 +106,21 @@ def append_members(
         edges[count] = number
         count += _1 if np.uint32(number) < size else _0
     return count
+
+
+@njit
+def spread(root: int, graph: Scratch, hops: Columns, queue: Columns) -> tuple[int, int]:
+    """Breadth-first search in the graph of a topic that marks `hops` (-1: not reached); returns how many were reached,
+    whose numbers are in `queue`, and how far the last one is."""
+    queue[0], hops[root] = root, 0
+    head, tail = _0, _1
+    while head < tail:
+        i = np.uint32(queue[head])
+        head += _1
+        for at in range(np.uint64(graph.starts[i]), np.uint64(graph.starts[i + 1])):
+            j = np.uint32(graph.edges[at])
+            if hops[j] < 0:
+                hops[j] = hops[i] + 1
+                queue[tail] = j
+                tail += _1
+    return int(tail), int(hops[queue[tail - _1]])

@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from grapevine.kernels import csr
-from grapevine.metrics.overlay import topic_clusters, topic_diameters
+from grapevine.metrics.diameters import topic_diameters
+from grapevine.metrics.overlay import topic_clusters
 from grapevine.model import tables
 from grapevine.model.location import Location
 from grapevine.model.manifest import read_manifest

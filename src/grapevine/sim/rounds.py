@@ -22,7 +22,8 @@ from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import below, draw
-from grapevine.metrics.overlay import overlay_diameters, ring_correctness, topic_clusters, topic_diameters
+from grapevine.metrics.diameters import overlay_diameters, topic_diameters
+from grapevine.metrics.overlay import ring_correctness, topic_clusters
 from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Csr, Workload
