@@ -94,7 +94,7 @@ def test_a_killed_run_leaves_nothing_that_a_later_stage_would_read(tmp_path: Pat
         assert [p.name for p in tmp_path.iterdir()] == ["w"]
     else:
         assert process.returncode == 130
-        assert said.splitlines()[-1] == "stopped; nothing was written"
+        assert said.splitlines()[-1] == "stopped; nothing was left half-written"
         assert "Traceback" not in said
         assert list(tmp_path.iterdir()) == []
 

@@ -19,6 +19,7 @@ from rich.table import Table
 
 from grapevine.metrics.catalogue import Metric
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.pipeline.session import leave_call
 
 out = Console()
 err = Console(stderr=True, highlight=False)
@@ -56,7 +57,7 @@ def one_line_errors() -> Iterator[None]:
         err.print(f"[bold red]failed[/]: {_plain(error)}", soft_wrap=True)
         raise SystemExit(1) from None
     except Stopped:
-        err.print("stopped; nothing was written")
+        err.print("stopped; nothing was left half-written")
         raise SystemExit(130) from None
 
 
@@ -78,6 +79,7 @@ def stop_on_signals() -> None:
     def stop(number: int, frame: FrameType | None) -> None:
         for again in (signal.SIGINT, signal.SIGTERM):
             signal.signal(again, signal.SIG_IGN)  # nothing may interrupt the cleaning up
+        leave_call()
         raise Stopped
 
     signal.signal(signal.SIGINT, stop)

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from grapevine.model.errors import UsageError
@@ -157,6 +158,18 @@ def open_session(settings: SparkSettings | None = None) -> SparkSession:
     if not session.sparkContext.getConf().contains("spark.sql.shuffle.partitions"):
         session.conf.set("spark.sql.shuffle.partitions", str(max(8, 4 * session.sparkContext.defaultParallelism)))
     return session
+
+
+def leave_call() -> None:
+    """Let this thread call Spark again although it is about to leave a call without its answer.
+
+    For a signal handler that raises. py4j gives every thread one connection, on which Java answers one call after the
+    other: whatever the thread called next, even to stop Spark, would wait until the job is done, for hours perhaps. So
+    the thread forgets its connection, and the next call opens another one.
+    """
+    context = SparkContext._active_spark_context
+    if context is not None and context._gateway is not None:
+        context._gateway._gateway_client.thread_connection.connection = None
 
 
 def _prepare_environment(java: Java, scratch: Path, master: str) -> None:
