@@ -14,7 +14,7 @@ import pytest
 from grapevine import __version__
 from grapevine.pipeline.formats import FORMATS
 from grapevine.synthetic import MODELS
-from tests.cli.command import COMMAND, WIDE_AND_PLAIN, run, run_process
+from tests.cli.command import COMMAND, PATIENCE_S, WIDE_AND_PLAIN, run, run_process
 
 
 def test_the_installed_command_and_the_package_are_the_same_command(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_killed_run_leaves_nothing_that_a_later_stage_would_read(tmp_path: Pat
     process = subprocess.Popen(
         command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while not list(tmp_path.glob(".w.partial-*/subscriptions")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -84,7 +84,7 @@ def test_a_killed_run_leaves_nothing_that_a_later_stage_would_read(tmp_path: Pat
         os.killpg(process.pid, kill)
     else:
         process.send_signal(kill)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert not (tmp_path / "w").exists()
     if kill == signal.SIGKILL:
         done = run_process(
