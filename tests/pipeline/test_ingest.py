@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class Lab:
         return str(path)
 
     def ingest(
-        self, format: str, text: str | bytes = "", *, files: list[str] | None = None, **options: str
+        self, format: str, text: str | bytes = "", *, files: list[str] | None = None, **options: Any
     ) -> Manifest:
         files = files if files is not None else [self.file(text)]
         return ingest(self.stage, format, files, self.out, IngestConfig(**options), force=True)
@@ -174,6 +175,11 @@ def test_availability_becomes_sessions(lab: Lab) -> None:
     assert churn.joined_s.tolist() == [0.0, 5.0, 20.0]
 
 
+def test_a_suffix_may_lie(lab: Lab) -> None:
+    lab.ingest("follows", files=[lab.file("ann\tbob\nbob\tann\n", "follows.txt.gz")])
+    assert lab.relations() == {("ann", "bob"), ("bob", "ann")}
+
+
 @pytest.mark.slow
 def test_up_and_down_become_sessions(lab: Lab) -> None:
     """A first `down` ends a session that began with the trace; a last `up` has no end; repeated states count once."""
@@ -221,7 +227,7 @@ def test_latency_pairs_may_have_more_columns_and_repeats(lab: Lab) -> None:
         ("follows", "", "the input has no data lines"),
         ("follows", "# only a comment\n", "the input has no data lines"),
         ("follows", bytes(range(256)) * 40, "not text"),
-        ("follows", "1 2 3\n4 5 6\n", "2 lines were rejected; line 1 has 3 columns, expected 2"),
+        ("follows", "1 2 3\n4 5 6\n", "2 of 2 lines were rejected, e.g. line 1 has 3 columns, expected 2"),
         ("follows", "1 1\n2 2\n", "every row relates a user to itself"),
         pytest.param("avt", "a 0\n", "no node was ever there", marks=pytest.mark.slow),  # as the next one
         ("machine-events", "1,a,2\n", "no node was ever there"),
@@ -239,11 +245,44 @@ def test_an_input_with_nothing_readable_is_one_sentence_and_leaves_nothing(
     assert [p.name for p in lab.folder.iterdir()] == ["input.txt"]
 
 
+def test_too_many_rejected_lines_are_an_error_that_shows_three(lab: Lab) -> None:
+    """A list of communities is no list of pairs, although some of its lines could be one."""
+    groups = "a b\nc d e\nf g\nh i j\nk l m n\no p\n"
+    with pytest.raises(UsageError) as caught:
+        lab.ingest("pairs", groups)
+    assert str(caught.value) == (
+        "not readable as pairs: 3 of 6 lines were rejected, e.g. line 2 has 3 columns, expected 2 (user, item) "
+        "('c d e'); line 4 has 3 columns, expected 2 (user, item) ('h i j'); line 5 has 4 columns, expected 2 (user, "
+        "item) ('k l m n'); say how to read them, or allow more than 10% with most_rejected"
+    )
+    assert not lab.out.exists()
+    assert lab.ingest("pairs", groups, most_rejected=0.5).counts["rejected"] == 3
+
+
+def test_lists_of_members_and_of_items_become_pairs(lab: Lab) -> None:
+    lab.ingest("members", "ann bob\n\ncid\nbob ann ann\n")
+    assert lab.relations() == {("ann", "1"), ("bob", "1"), ("cid", "3"), ("bob", "4"), ("ann", "4")}
+    manifest = lab.ingest("adjacency", "ann\tOslo\tRome\nbob\tOslo\n")
+    assert lab.relations() == {("ann", "Oslo"), ("ann", "Rome"), ("bob", "Oslo")}
+    assert (manifest.counts["lists"], manifest.counts["rows"]) == (2, 3)
+
+
+def test_a_table_of_many_columns_in_an_odd_packing_becomes_a_workload(lab: Lab) -> None:
+    text = "time;user_id;comment;page_id\n5;ann;nice;Ærø\n6;bob;;Rome\nx;;;y\n"
+    file = lab.file(lzma.compress(text.encode("utf-16")), "raw.data")
+    manifest = lab.ingest("pairs", files=[file], most_rejected=0.4)
+    assert lab.relations() == {("ann", "Ærø"), ("bob", "Rome")}
+    assert manifest.counts["unpacked"] == "utf-16, xz"
+    assert lab.rows(tables.REJECTED) == [(file, 4, "user is empty", "x;;;y")]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["truncated", "not gzip"])
 def test_a_damaged_gzip_is_one_sentence_and_leaves_nothing(lab: Lab, damage: str) -> None:
     whole = gzip.compress(b"".join(b"%d %d\n" % (i, i + 1) for i in range(20_000)))
-    file = lab.file(whole[: len(whole) // 2] if damage == "truncated" else b"1 2\n" * 100, "follows.txt.gz")
+    file = lab.file(
+        whole[: len(whole) // 2] if damage == "truncated" else b"\x1f\x8b" + b"1 2\n" * 100, "follows.txt.gz"
+    )
     with pytest.raises(UsageError, match=r"follows\.txt\.gz: is truncated or not a valid compressed file"):
         lab.ingest("follows", files=[file])
     assert not lab.out.exists()

@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import DataFrame
 
 from grapevine.pipeline.formats import FORMATS
-from grapevine.pipeline.layout import detect_layout, find_inputs
+from grapevine.pipeline.inputs import open_inputs
+from grapevine.pipeline.layout import Asked, detect_layout
 from grapevine.pipeline.lines import parse, read_lines, rejected_rows
 from grapevine.pipeline.stage import Stage
 
@@ -18,17 +19,12 @@ PAIRS = [["1", "2"], ["1", "3"], ["2", "3"], ["10", "2"]]
 
 
 def read(
-    stage: Stage,
-    *files: Path,
-    format: str = "follows",
-    delimiter: str = "auto",
-    header: str = "auto",
-    comments: bool = True,
-    integer_ids: bool = False,
+    stage: Stage, *files: Path, format: str = "follows", integer_ids: bool = False, **asked: str
 ) -> tuple[DataFrame, DataFrame]:
     """The lines of files as they are, and parsed, as ingest does it."""
-    lines = read_lines(stage.spark, find_inputs([str(file) for file in files]))
-    layout = detect_layout(lines, FORMATS[format], delimiter=delimiter, header=header, comments=comments)
+    inputs = open_inputs(stage, [str(file) for file in files], "auto", files[0].parent / "scratch")
+    lines = read_lines(stage.spark, inputs.paths)
+    layout = detect_layout(inputs.heads, FORMATS[format], Asked(**asked))
     return lines, parse(lines, FORMATS[format], layout, integer_ids=integer_ids)
 
 
@@ -123,10 +119,30 @@ def test_data_is_not_taken_for_a_header(stage: Stage, file: Path, format: str, t
     assert len(fields_of(stage, file, format=format)) == 2
 
 
-def test_names_may_start_with_a_comment_sign_when_asked(stage: Stage, file: Path) -> None:
-    file.write_text("ann,Oslo\n#1fan,Rome\n")
-    assert fields_of(stage, file, format="pairs") == [["ann", "Oslo"]]
-    assert fields_of(stage, file, format="pairs", comments=False) == [["ann", "Oslo"], ["#1fan", "Rome"]]
+def test_names_may_start_with_a_comment_sign(stage: Stage, file: Path) -> None:
+    file.write_text("# user,item\nann,Oslo\n#1fan,Rome\n#note\n% a,b\n")
+    assert fields_of(stage, file, format="pairs") == [["ann", "Oslo"], ["#1fan", "Rome"]]
+    assert fields_of(stage, file, format="pairs", comments="yes") == [["ann", "Oslo"]]
+
+
+def test_columns_are_taken_from_where_they_are(stage: Stage, file: Path) -> None:
+    file.write_text("5;x;ann;Oslo\n6;x;bob\n7;x;cid;Rome;more\n")
+    rows = read(stage, file, format="pairs", columns="user=3,item=4")[1].select("row", "fields", "reason").collect()
+    assert [tuple(row)[1:] for row in sorted(rows)] == [
+        (["ann", "Oslo"], None),
+        (["bob", ""], "has 3 columns, expected 4 or more (user, item)"),
+        (["cid", "Rome"], None),
+    ]
+
+
+def test_objects_are_read_by_their_keys(stage: Stage, file: Path) -> None:
+    file.write_text('{"who": "ann", "of": {"x": 1}, "what it is": 7}\n{"who": "bob"}\nno object\n')
+    rows = read(stage, file, format="pairs", columns="user=who,item=what it is", delimiter="json")[1]
+    assert [tuple(row)[1:] for row in sorted(rows.select("row", "fields", "reason").collect())] == [
+        (["ann", "7"], None),
+        (["bob", ""], "item is empty"),
+        (["", ""], "user is empty"),
+    ]
 
 
 MEANINGLESS = {  # by format: lines, and a part of the reason why they are rejected

@@ -179,8 +179,9 @@ def _run_profile(
 
 _INGEST_HELP = """Turn raw traces into a workload: Parquet tables and a manifest.
 
-Reads .gz, many files or folders, with or without header and comments. Lines that cannot be read go to the
-[bold]rejected[/] table with their number and the reason."""
+Reads text, JSON lines and Parquet; plain, .gz, .bz2, .zst, .xz or .zip; UTF-8 or UTF-16; many files or folders. Says
+before it begins how the first row is read. Lines that cannot be read go to the [bold]rejected[/] table with their
+number and the reason; if they are too many, nothing is written."""
 _PROFILE_HELP = """Say what a workload looks like: degrees, power-law fits, inequality, interest locality, overlap.
 
 Prints the rows of Vitis Fig. 9 and more, and writes tables and a picture of the distributions."""

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from grapevine.model.errors import UsageError
 from grapevine.model.location import Location
 from grapevine.net.diary import SUFFIX
-from grapevine.pipeline.layout import find_inputs
+from grapevine.pipeline.inputs import find_inputs
 from grapevine.pipeline.lines import LONGEST_LINE, read_lines, rejected_rows
 from grapevine.pipeline.reasons import first_reason
 from grapevine.pipeline.stage import Stage

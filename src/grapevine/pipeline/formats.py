@@ -12,6 +12,7 @@ from grapevine.pipeline.reasons import first_reason, no_reason, not_a_latency, n
 from grapevine.pipeline.relate.base import Meaning
 from grapevine.pipeline.relate.churn import ListedSessions, StateChanges, availability_times
 from grapevine.pipeline.relate.latency import LatencyMatrices, LatencyPairs
+from grapevine.pipeline.relate.lists import ItemsOfUsers, MembersOfItems
 from grapevine.pipeline.relate.subscriptions import Relations
 
 Check = Callable[[Column], Column]  # the row's fields → the reason to reject it, or null
@@ -34,6 +35,7 @@ class Format:
     more_columns: bool = False  # whether further columns are allowed (and ignored)
     named: tuple[int, ...] = ()  # positions that hold names
     delimiter: str | None = None  # where the format fixes it
+    lists: bool = False  # every column is a name, and a line has any number of them
 
 
 def _edit(fields: Column) -> Column:
@@ -105,6 +107,24 @@ FORMATS = {
             Relations(),
             ("user", "item"),
             named=(0, 1),
+        ),
+        Format(
+            "adjacency",
+            "a line per user: its name, then the items it subscribes to",
+            ItemsOfUsers(),
+            ("user", "item"),
+            more_columns=True,
+            named=(0, 1),
+            lists=True,
+        ),
+        Format(
+            "members",
+            "a line per item: the users who subscribe to it, as in lists of communities",
+            MembersOfItems(),
+            ("user",),
+            more_columns=True,
+            named=(0,),
+            lists=True,
         ),
         Format(
             "edits",

@@ -4,7 +4,7 @@ to `rejected` with its line and reason; an input with nothing readable is an err
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -16,11 +16,15 @@ from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.location import Location, remove
 from grapevine.model.manifest import Manifest
-from grapevine.pipeline.formats import FORMATS
-from grapevine.pipeline.layout import detect_layout, find_inputs
+from grapevine.pipeline.formats import FORMATS, Format
+from grapevine.pipeline.inputs import Inputs, check_inputs, open_inputs
+from grapevine.pipeline.layout import JSON, NAMED_DELIMITERS, Asked, detect_layout, preview
 from grapevine.pipeline.lines import parse, read_lines, rejected_rows, with_line_numbers
+from grapevine.pipeline.raw_files import PARQUET
 from grapevine.pipeline.relate.base import IngestRun
 from grapevine.pipeline.stage import Stage
+
+_SHOWN = 3  # lines of an input that is refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +32,24 @@ class IngestConfig(Config):
     """How to read the input; what is not said is found out from its first lines."""
 
     delimiter: str = parameter(
-        "auto", "what separates columns", source="ours", choices=("auto", "tab", "comma", "space")
+        "auto",
+        f"what separates columns: any text, or one of {', '.join(NAMED_DELIMITERS)}",
+        source="ours",
     )
     header: str = parameter("auto", "whether the first line is a header", source="ours", choices=("auto", "yes", "no"))
     comments: str = parameter(
-        "yes", "whether lines that start with # or % are comments", source="ours: SNAP, KONECT", choices=("yes", "no")
+        "auto",
+        "whether lines that start with # or % are comments; auto: unless a name follows at once and the columns are "
+        "as many as in other lines",
+        source="ours: SNAP, KONECT",
+        choices=("auto", "yes", "no"),
+    )
+    columns: str = parameter(
+        "", "where the columns are, by position from 1 on or by header, e.g. user=2,item=5", source="ours"
+    )
+    encoding: str = parameter("auto", "how text is encoded, e.g. utf-16 or latin-1", source="ours")
+    most_rejected: float = parameter(
+        0.1, "the largest share of lines that may be unreadable", source="ours", low=0, high=1
     )
     ids: str = parameter(
         "any",
@@ -55,20 +72,29 @@ def ingest(
     config = config or IngestConfig()
     if format_name not in FORMATS:
         raise UsageError(f"format {format_name!r}: choose one of {', '.join(FORMATS)}")
-    inputs, format = find_inputs(paths), FORMATS[format_name]
+    check_inputs(paths)
+    format = FORMATS[format_name]
     if config.ids == "integer" and not format.named:
         raise UsageError(f"ids=integer: {format_name} has no ids; leave it out")
+    asked = Asked(config.delimiter, config.header, config.comments, config.columns)
     with new_folder(out, kind="workload", force=force) as folder:
         run = IngestRun(stage, folder, format.name)
         with stage.step("looking at the input"):
-            lines = read_lines(stage.spark, inputs)
-            layout = detect_layout(
-                lines, format, delimiter=config.delimiter, header=config.header, comments=config.comments == "yes"
-            )
+            inputs = open_inputs(stage, paths, config.encoding, run.scratch)
+            lines = read_lines(stage.spark, inputs.paths, parquet=inputs.parquet)
+            if inputs.parquet:
+                asked = replace(asked, delimiter=JSON)
+                inputs.heads = [[row.text for row in lines.select("text").limit(1).collect()]]
+            layout = detect_layout(inputs.heads, format, asked)
+        stage.tell(preview(inputs.heads, layout, format))
         parsed = parse(lines, format, layout, integer_ids=config.ids == "integer")
-        format.meaning.write(run, _store_rows(run, parsed, lines, with_lines=format.meaning.needs_lines))
+        rows = _store_rows(run, parsed, lines, format, inputs, config.most_rejected)
+        format.meaning.write(run, rows)
         remove(run.scratch)
-        run.counts["delimiter"] = layout.delimiter
+        named = {text: name for name, text in NAMED_DELIMITERS.items()}
+        run.counts["delimiter"] = PARQUET if inputs.parquet else named.get(layout.delimiter, layout.delimiter)
+        if inputs.packings - {PARQUET}:
+            run.counts["unpacked"] = ", ".join(sorted(inputs.packings))
         if layout.headers:
             run.counts["header"] = " | ".join(layout.headers)
         manifest = Manifest(
@@ -84,13 +110,16 @@ def ingest(
     return manifest
 
 
-def _store_rows(run: IngestRun, parsed: DataFrame, lines: DataFrame, *, with_lines: bool) -> DataFrame:
+def _store_rows(
+    run: IngestRun, parsed: DataFrame, lines: DataFrame, format: Format, inputs: Inputs, most_rejected: float
+) -> DataFrame:
     """Store the readable rows for the steps after this, and the rejected ones for good.
 
-    UsageError if no row is readable; or, when rows are told apart by their place (`with_lines`), if one is not.
+    UsageError if no row is readable, if too many are not, or one where none may be missing.
     """
-    columns = ["file", "line", "fields"] if with_lines else ["fields"]
-    parsed = with_line_numbers(parsed, lines) if with_lines else parsed
+    meaning = format.meaning
+    columns = ["file", "line", "fields"] if meaning.needs_lines else ["fields"]
+    parsed = with_line_numbers(parsed, lines) if meaning.needs_lines else parsed
     seen = Observation()
     kinds = [
         F.count_if(F.col("kind") == kind).alias(kind) for kind in ("data", "rejected", "comment", "blank", "header")
@@ -100,17 +129,26 @@ def _store_rows(run: IngestRun, parsed: DataFrame, lines: DataFrame, *, with_lin
     found = seen.get
     run.counts |= {"lines": sum(found.values()), "rejected": found["rejected"], "comments": found["comment"]}
     if found["rejected"]:
-        rejected = rejected_rows(parsed, lines)
-        run.write(rejected, tables.REJECTED)
-    if not found["data"] or (found["rejected"] and with_lines):
-        raise UsageError(f"not readable as {run.format}: {_why(run)}")
+        run.write(rejected_rows(parsed, lines, inputs.copies), tables.REJECTED)
+    allowed = 0 if meaning.needs_all else most_rejected * (found["data"] + found["rejected"])
+    if not found["data"] or found["rejected"] > allowed:
+        raise UsageError(f"not readable as {run.format}: {_why(run, found, most_rejected)}")
     run.counts["rows"] = found["data"]
     return rows
 
 
-def _why(run: IngestRun) -> str:
-    if "rejected" not in run.written:
+def _why(run: IngestRun, found: dict[str, int], most_rejected: float) -> str:
+    """What is wrong with the input, with three lines that show it, and what to do."""
+    if not found["rejected"]:
         return "the input has no data lines"
-    first = run.stage.read(run.folder, tables.REJECTED).orderBy("file", "line").first()
-    assert first is not None
-    return f"{run.written['rejected']:,} lines were rejected; line {first.line} {first.reason}"
+    first = run.stage.read(run.folder, tables.REJECTED).orderBy("file", "line").limit(_SHOWN).collect()
+    shown = "; ".join(f"line {row.line} {row.reason}{_quote(row.content)}" for row in first)
+    total = found["data"] + found["rejected"]
+    said = f"{found['rejected']:,} of {total:,} lines were rejected, e.g. {shown}"
+    if found["data"] and not FORMATS[run.format].meaning.needs_all:
+        return f"{said}; say how to read them, or allow more than {most_rejected:.0%} with most_rejected"
+    return said
+
+
+def _quote(content: str) -> str:
+    return f" ({content[:40]!r})" if content else ""

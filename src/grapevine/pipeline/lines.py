@@ -6,26 +6,31 @@ start of its block and a running number; numbers are worked out only for what is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from grapevine.pipeline.formats import Format
-from grapevine.pipeline.layout import COMMENT_SIGNS, Layout
+from grapevine.pipeline.layout import COMMENT_SIGNS, JSON, SPACE, Layout
 from grapevine.pipeline.reasons import first_reason
 from grapevine.pipeline.stage import plain_path
 
 LONGEST_LINE = 1 << 20  # characters; no format has a use for more, and a stray binary file has no line ends
-# A comma and the field after it, quoted or not. Possessive, so that no line makes the matcher recurse or go back.
-_CSV_FIELD = r',\s*+(?:"(?:[^"]++|"")*+"[^,]*+|[^,]*+)'
+_NOT_TEXT = "not text (binary, or not UTF-8: give its encoding)"
 
 
-def read_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """All lines of all files: text, file, block, row."""
-    text = spark.read.option("recursiveFileLookup", "true").text(list(paths))
-    return text.select(
-        F.col("value").alias("text"),
+def read_lines(spark: SparkSession, paths: Sequence[str], *, parquet: bool = False) -> DataFrame:
+    """All lines of all files: text, file, block, row. The rows of Parquet files become JSON objects."""
+    reader = spark.read.option("recursiveFileLookup", "true")
+    if parquet:
+        table = reader.parquet(*paths)
+        text = F.to_json(F.struct(*(F.col(f"`{name}`") for name in table.columns)))
+    else:
+        table, text = reader.text(list(paths)), F.col("value")
+    return table.select(
+        text.alias("text"),
         F.col("_metadata.file_path").alias("file"),
         F.col("_metadata.file_block_start").alias("block"),
         F.monotonically_increasing_id().alias("row"),
@@ -33,39 +38,78 @@ def read_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 
 def parse(lines: DataFrame, format: Format, layout: Layout, *, integer_ids: bool) -> DataFrame:
-    """Add `kind` (data, blank, comment, header or rejected), the `fields` and the `reason` of a rejection."""
-    fields = _tokenise(F.col("text"), layout.delimiter)
-    shaped = lines.withColumn("shape", _shape(F.col("text"), layout)).withColumn(
-        "fields", F.when(F.col("shape") == "data", fields)
+    """Add `kind` (data, blank, comment, header or rejected), the `fields` and the `reason` of a rejection.
+
+    Fields are in the order of the format's columns, whatever the order in the line.
+    """
+    whole = _tokenise(F.col("text"), layout)
+    shaped = lines.withColumn("shape", _shape(F.col("text"), whole, layout, format)).withColumn(
+        "whole", F.when(F.col("shape") == "data", whole)
     )
-    reason = F.when(F.col("shape") == "data", _reason(F.col("fields"), format, integer_ids)).when(
+    miscounted, wrong = _miscounted(F.col("whole"), layout, format)
+    meaningless = F.when(~miscounted, _reason(F.col("fields"), format, integer_ids))
+    reason = F.when(F.col("shape") == "data", first_reason(F.when(miscounted, wrong), meaningless)).when(
         F.col("shape").startswith("!"), F.substring("shape", 2, 1000)
     )
+    picked = shaped.withColumn("fields", _pick(F.col("whole"), layout))
     kind = F.when(F.col("reason").isNotNull(), F.lit("rejected")).otherwise(F.col("shape"))
-    return shaped.withColumn("reason", reason).withColumn("kind", kind).drop("shape")
+    return picked.withColumn("reason", reason).withColumn("kind", kind).drop("shape", "whole")
 
 
-def _shape(text: Column, layout: Layout) -> Column:
+def _pick(whole: Column, layout: Layout) -> Column:
+    """The fields that stand for the format's columns, out of all fields of a line."""
+    if not layout.columns or layout.delimiter == JSON:
+        return whole
+    return F.when(whole.isNotNull(), F.array(*(F.coalesce(F.get(whole, int(at)), F.lit("")) for at in layout.columns)))
+
+
+def _miscounted(whole: Column, layout: Layout, format: Format) -> tuple[Column, Column]:
+    """Whether a line has not as many fields as it should, and the reason."""
+    wanted, more = layout.width(format)
+    count = F.size(whole)
+    expected = f" expected {wanted}{' or more' if more else ''} ({', '.join(format.columns)})"
+    reason = F.concat(F.lit("has "), count.cast("string"), F.lit(" columns,"), F.lit(expected))
+    return (count < wanted) if more else (count != wanted), reason
+
+
+def _shape(text: Column, whole: Column, layout: Layout, format: Format) -> Column:
     shape = (
         F.when(F.length(text) > LONGEST_LINE, F.lit(f"!longer than {LONGEST_LINE:,} characters"))
-        .when(~F.is_valid_utf8(text) | text.contains("\x00"), F.lit("!not text (binary, or not UTF-8)"))
+        .when(~F.is_valid_utf8(text) | text.contains("\x00"), F.lit(f"!{_NOT_TEXT}"))
         .when(text.rlike(r"^\s*$"), F.lit("blank"))
     )
-    if layout.comments:
-        shape = shape.when(text.rlike(rf"^\s*[{COMMENT_SIGNS}]"), F.lit("comment"))
     if layout.headers:
         shape = shape.when(text.isin(*layout.headers), F.lit("header"))
+    if layout.comments != "no":
+        comment = text.rlike(rf"^\s*[{COMMENT_SIGNS}]")
+        if layout.comments == "auto" and format.named:  # as `layout.is_data` has it
+            bare = text.rlike(rf"^\s*[{COMMENT_SIGNS}]([{COMMENT_SIGNS}\s]|$)")
+            comment &= bare | _miscounted(whole, layout, format)[0]
+        shape = shape.when(comment, F.lit("comment"))
     return shape.otherwise(F.lit("data"))
 
 
-def _tokenise(text: Column, delimiter: str) -> Column:
-    if delimiter == "space":
+def _tokenise(text: Column, layout: Layout) -> Column:
+    """All fields of a line; of a JSON object those that are wanted."""
+    delimiter = layout.delimiter
+    if delimiter == JSON:
+        return F.array(*(F.coalesce(F.get_json_object(text, f"$['{key}']"), F.lit("")) for key in layout.columns))
+    if delimiter == SPACE:
         return F.split(F.trim(F.regexp_replace(text, r"\s+", " ")), " ")
-    if delimiter == "tab":
-        return F.transform(F.split(text, "\t"), _unquote)
-    quoted = F.regexp_extract_all(F.concat(F.lit(","), text), F.lit(_CSV_FIELD), F.lit(0))
+    parts = F.split(text, re.escape(delimiter))
+    if delimiter == "\t" or len(delimiter) > 1:
+        return F.transform(parts, _unquote)
+    quoted = F.regexp_extract_all(F.concat(F.lit(delimiter), text), F.lit(_quoted_field(delimiter)), F.lit(0))
     unquoted = F.transform(quoted, lambda field: _unquote(F.substring(field, 2, LONGEST_LINE)))
-    return F.when(text.contains('"'), unquoted).otherwise(F.transform(F.split(text, ","), lambda field: F.trim(field)))
+    return F.when(text.contains('"'), unquoted).otherwise(F.transform(parts, lambda field: F.trim(field)))
+
+
+def _quoted_field(delimiter: str) -> str:
+    """A delimiter and the field after it, quoted or not. Possessive, so that no line makes the matcher recurse or go
+    back."""
+    sign = re.escape(delimiter)
+    other = rf"[^{sign}]*+"
+    return rf'{sign}\s*+(?:"(?:[^"]++|"")*+"{other}|{other})'
 
 
 def _unquote(field: Column) -> Column:
@@ -76,11 +120,14 @@ def _unquote(field: Column) -> Column:
 
 
 def _reason(fields: Column, format: Format, integer_ids: bool) -> Column:
-    wanted = len(format.columns)
-    count = F.size(fields)
-    miscounted = (count < wanted) if format.more_columns else (count != wanted)
-    expected = f" expected {wanted}{' or more' if format.more_columns else ''} ({', '.join(format.columns)})"
-    reasons = [F.when(miscounted, F.concat(F.lit("has "), count.cast("string"), F.lit(" columns,"), F.lit(expected)))]
+    """Why fields of the right number mean nothing; null if they do."""
+    reasons = []
+    if format.lists:
+        reasons.append(F.when(F.exists(fields, lambda name: name == ""), F.lit("a name is empty")))
+        if integer_ids:
+            wrong = F.exists(fields, lambda name: ~name.rlike(r"^\d+$"))
+            reasons.append(F.when(wrong, F.lit("a name is not an integer of zero or more")))
+        return first_reason(*reasons, format.check(fields))
     for position in format.named:
         what = format.columns[position]
         name = F.get(fields, position)
@@ -88,8 +135,7 @@ def _reason(fields: Column, format: Format, integer_ids: bool) -> Column:
         if integer_ids:
             wrong = F.concat(F.lit(f"{what} "), F.substring(name, 1, 40), F.lit(" is not an integer of zero or more"))
             reasons.append(F.when(~name.rlike(r"^\d+$"), wrong))
-    judged = F.when(~miscounted, format.check(fields))
-    return first_reason(*reasons, judged)
+    return first_reason(*reasons, format.check(fields))
 
 
 def with_line_numbers(selected: DataFrame, lines: DataFrame) -> DataFrame:
@@ -101,8 +147,14 @@ def with_line_numbers(selected: DataFrame, lines: DataFrame) -> DataFrame:
     return joined.withColumn("line", F.col("row") - F.col("first") + F.col("offset") + 1).drop("first", "offset")
 
 
-def rejected_rows(parsed: DataFrame, lines: DataFrame) -> DataFrame:
-    """Rows of the `rejected` table: every line that could not be read, with its number and the reason."""
+def rejected_rows(parsed: DataFrame, lines: DataFrame, originals: Mapping[str, str] | None = None) -> DataFrame:
+    """Rows of the `rejected` table: every line that could not be read, with its number and the reason.
+
+    `originals` has the names of files that were copied to be read, by the names of their copies.
+    """
     rejected = with_line_numbers(parsed.filter("kind = 'rejected'"), lines)
     content = F.when(F.is_valid_utf8("text"), F.substring("text", 1, 200)).otherwise(F.lit(""))
-    return rejected.select(plain_path(F.col("file")).alias("file"), "line", "reason", content.alias("content"))
+    file = plain_path(F.col("file"))
+    for copy, original in (originals or {}).items():
+        file = F.when(file == copy, F.lit(original)).otherwise(file)
+    return rejected.select(file.alias("file"), "line", "reason", content.alias("content"))

@@ -50,6 +50,12 @@ def progress(spark: SparkSession, label: str, *, quiet: bool = False) -> Iterato
             poller.join()
 
 
+def tell(sentence: str, *, quiet: bool = False) -> None:
+    """A line on standard error."""
+    if not quiet:
+        Console(file=sys.stderr).print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
 @contextmanager
 def waiting(label: str, *, quiet: bool = False) -> Iterator[None]:
     """A spinner for what has no countable parts; nothing on a pipe."""

@@ -20,7 +20,8 @@ from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.location import Location, is_url
 from grapevine.model.tables import Table
 from grapevine.pipeline.hadoop import HadoopFiles, HadoopLocation, known_reason, literal
-from grapevine.pipeline.progress import progress, waiting
+from grapevine.pipeline.progress import progress, tell, waiting
+from grapevine.pipeline.raw_files import damaged
 from grapevine.pipeline.session import SparkSettings, open_session
 
 
@@ -58,6 +59,10 @@ class Stage:
             with suppress(Exception):
                 spark.stop()
             raise
+
+    def tell(self, sentence: str) -> None:
+        """Say something to the user, unless the stage is quiet."""
+        tell(sentence, quiet=self.quiet)
 
     @cached_property
     def _files(self) -> HadoopFiles:
@@ -129,8 +134,8 @@ def explain(error: Exception, doing: str) -> GrapevineError:
         path = match[1] if "://" in match[1] else "/" + match[1]
         cause = re.findall(r"Caused by: [\w.$]+(?:: ([^\n]+))?", text)
         detail = cause[-1] if cause and cause[-1] else "unreadable"
-        if path.endswith((".gz", ".bz2", ".zst")):
-            return UsageError(f"{path}: is truncated or not a valid compressed file ({detail}); fetch it again")
+        if path.endswith((".gz", ".bz2")):
+            return damaged(path, detail)
         return UsageError(f"{path}: cannot be read ({detail})")
     if reason := known_reason(text):
         return UsageError(f"while {doing}, {reason}")

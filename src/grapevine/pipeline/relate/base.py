@@ -51,7 +51,8 @@ class Meaning(ABC):
     `Format.meaning`, and their fields say in what formats of one kind differ."""
 
     makes: ClassVar[tables.Table]  # the table that a user of this format is after
-    needs_lines: ClassVar[bool] = False  # rows have `file` and `line` besides `fields`, and none may be missing
+    needs_lines: ClassVar[bool] = False  # rows have `file` and `line` besides `fields`
+    needs_all: ClassVar[bool] = False  # no line may be missing
 
     @abstractmethod
     def write(self, run: IngestRun, rows: DataFrame) -> None:

@@ -45,6 +45,7 @@ class LatencyMatrices(Meaning):
 
     makes: ClassVar[tables.Table] = tables.LATENCY
     needs_lines: ClassVar[bool] = True  # rows are told apart by their order
+    needs_all: ClassVar[bool] = True
 
     def write(self, run: IngestRun, rows: DataFrame) -> None:
         """Write nodes and latency."""

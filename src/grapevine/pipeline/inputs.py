@@ -1,0 +1,118 @@
+"""The inputs of an ingest: every file that was named, as Spark can read it, with its first lines."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlparse
+
+from grapevine.model.errors import UsageError
+from grapevine.model.location import Location, is_url
+from grapevine.pipeline.raw_files import PARQUET, RawFile, look_at
+from grapevine.pipeline.stage import Stage, spark_path
+
+_HEAD_LINES = 200  # of a file that only Spark can reach
+_TO_FETCH = ".xz", ".zst", ".zip"  # from a URL, since Spark does not unpack them
+
+
+@dataclass(slots=True)
+class Inputs:
+    """What an ingest reads."""
+
+    paths: list[str] = field(default_factory=list)  # as Spark wants them
+    heads: list[list[str]] = field(default_factory=list)  # by text file, its first lines
+    parquet: bool = False
+    copies: dict[str, str] = field(default_factory=dict)  # of files that were copied: the copy, and its original
+    packings: set[str] = field(default_factory=set)  # and encodings that are not UTF-8: what users may want to know
+
+
+def check_inputs(paths: Sequence[str]) -> None:
+    """UsageError for a local path that Spark could not read."""
+    local = [Path(path) for path in paths if not is_url(path)]
+    missing = [str(path) for path in local if not path.exists()]
+    if missing:
+        raise UsageError(f"{', '.join(missing)}: no such file or folder")
+    for path in local:
+        if path.absolute().name.startswith(("_", ".")) or ":" in path.name:
+            raise UsageError(f"{path}: Spark does not read names that start with _ or . or hold a colon; rename it")
+
+
+def find_inputs(paths: Sequence[str]) -> list[str]:
+    """Paths and URLs as Spark wants them; UsageError for a local path that it could not read."""
+    check_inputs(paths)
+    return [path if is_url(path) else spark_path(Path(path).absolute()) for path in paths]
+
+
+def open_inputs(stage: Stage, paths: Sequence[str], encoding: str, scratch: Location) -> Inputs:
+    """Look at every file, and copy those that Spark cannot read as they are to `scratch`, which workers see.
+
+    UsageError for files that are damaged, or where some are Parquet and some are not.
+    """
+    found = Inputs()
+    kinds = set[bool]()
+    for path in paths:
+        if is_url(path):
+            kinds |= {_open_url(stage, path, encoding, scratch, found)}
+            continue
+        for file in _files_below(Path(path).absolute()):
+            raw = look_at(file, encoding)
+            kinds.add(raw.packing == PARQUET)
+            _add(stage, raw, str(file), scratch, found)
+    if len(kinds) > 1:
+        raise UsageError("some inputs are Parquet and some are not; ingest them apart")
+    found.parquet = kinds == {True}
+    return found
+
+
+def _files_below(path: Path) -> Iterator[Path]:
+    """The file itself, or all files below the folder that Spark would read, in the order of their names."""
+    if path.is_file():
+        yield path
+        return
+    for file in sorted(path.rglob("*")):
+        if file.is_file() and not any(part.startswith(("_", ".")) for part in file.relative_to(path).parts):
+            yield file
+
+
+def _add(stage: Stage, raw: RawFile, name: str, scratch: Location, found: Inputs) -> None:
+    """One file whose content is here; `name` is what the user calls it."""
+    if raw.packing is not None:
+        found.packings.add(raw.packing)
+    if raw.encoding != "utf-8":
+        found.packings.add(raw.encoding)
+    if raw.packing != PARQUET:
+        found.heads.append(raw.head())
+    if raw.is_for_spark:
+        found.paths.append(spark_path(raw.path))
+        return
+    copy = scratch / "plain" / f"{len(found.paths)}.txt"
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    with stage.step(f"unpacking {Path(name).name}"):
+        if isinstance(copy, Path):
+            raw.copy_plain(copy)
+        else:
+            with tempfile.TemporaryDirectory(prefix="grapevine-") as folder:
+                raw.copy_plain(Path(folder) / "plain")
+                copy.put(Path(folder) / "plain")
+    found.paths.append(spark_path(copy))
+    found.copies[str(copy)] = name
+
+
+def _open_url(stage: Stage, path: str, encoding: str, scratch: Location, found: Inputs) -> bool:
+    """Add the files at a URL; whether they are Parquet."""
+    suffix = Path(urlparse(path).path).suffix.lower()
+    if suffix in _TO_FETCH or encoding != "auto":
+        with tempfile.TemporaryDirectory(prefix="grapevine-") as folder:
+            local = Path(folder) / f"fetched{suffix}"
+            stage.location(path).fetch(local)  # type: ignore[union-attr]
+            _add(stage, look_at(local, encoding), path, scratch, found)
+        return False
+    found.paths.append(path)
+    if suffix == ".parquet":
+        return True
+    for file in sorted(stage.spark.read.option("recursiveFileLookup", "true").text(path).inputFiles()):
+        first = stage.spark.read.text(spark_path(file)).limit(_HEAD_LINES).collect()
+        found.heads.append([row.value for row in first])
+    return False
