@@ -1,10 +1,28 @@
 """Grapevine: brokerless, topic-based publish/subscribe, simulated, run live and compared on real traces."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from grapevine.model.errors import GrapevineError, UsageError
-from grapevine.model.workload import Workload
-from grapevine.sim.result import Simulation
-from grapevine.sim.simulate import simulate
+
+if TYPE_CHECKING:
+    from grapevine.model.workload import Workload
+    from grapevine.sim.result import Simulation
+    from grapevine.sim.simulate import simulate
 
 __version__ = "0.2.0"
 
 __all__ = ["GrapevineError", "Simulation", "UsageError", "Workload", "__version__", "simulate"]
+
+_HOMES = {  # imported when they are first used: numba alone takes a second, and `grapevine --help` needs none of it
+    "Simulation": "grapevine.sim.result",
+    "Workload": "grapevine.model.workload",
+    "simulate": "grapevine.sim.simulate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(_HOMES[name]), name)
+    return found

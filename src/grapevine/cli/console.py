@@ -11,15 +11,16 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from grapevine.metrics.catalogue import Metric
 from grapevine.model.errors import GrapevineError, UsageError
-from grapevine.pipeline.session import leave_call
+
+if TYPE_CHECKING:
+    from grapevine.metrics.catalogue import Metric
 
 out = Console()
 err = Console(stderr=True, highlight=False)
@@ -79,7 +80,10 @@ def stop_on_signals() -> None:
     def stop(number: int, frame: FrameType | None) -> None:
         for again in (signal.SIGINT, signal.SIGTERM):
             signal.signal(again, signal.SIG_IGN)  # nothing may interrupt the cleaning up
-        leave_call()
+        if "pyspark" in sys.modules:
+            from grapevine.pipeline.session import leave_call  # here, since Spark takes a while to import
+
+            leave_call()
         raise Stopped
 
     signal.signal(signal.SIGINT, stop)

@@ -1,31 +1,140 @@
-"""The command `grapevine`: its subcommands in the order of the help, and its entry point."""
+"""The command `grapevine`: its subcommands in the order of the help, and its entry point.
+
+The modules of all subcommands take seconds to import (numba, Spark, plotting), so each is imported when its command is
+called; what the help says of them stands here. `tests/cli/test_main.py` compares it with what they say themselves.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
 
 from grapevine import __version__
-from grapevine.cli import (
-    cluster,
-    collect,
-    demo,
-    doctor,
-    experiment,
-    export,
-    live,
-    measure,
-    report,
-    reproduce,
-    simulate,
-    systems,
-    workload,
-)
 from grapevine.cli.console import one_line_errors, stop_on_signals
+
+
+class Command(NamedTuple):
+    """Where a subcommand is, and what the help of all commands says of it."""
+
+    module: str
+    attribute: str  # a function, a group of commands, or `add_to`, which adds the command to an app
+    help: str
+
+
+COMMANDS = {
+    "workload": Command(
+        "workload",
+        "app",
+        "Make, cut and look at subscription workloads.",
+    ),
+    "simulate": Command(
+        "simulate",
+        "add_to",
+        "Run a system on a workload, and measure what delivery costs.",
+    ),
+    "systems": Command(
+        "systems",
+        "systems",
+        "Say which systems there are; with a name, every facet with its parameters, defaults and where they come from.",
+    ),
+    "export": Command(
+        "export",
+        "export",
+        "Write the overlay of a simulation for networkx, igraph or Gephi.",
+    ),
+    "run": Command(
+        "experiment",
+        "run",
+        "Run an experiment: every system on every workload for every point of the grid, each run a Spark task.",
+    ),
+    "reproduce": Command(
+        "reproduce",
+        "reproduce",
+        "Measure what the papers claim: run the experiments that are missing, and print claimed beside measured.",
+    ),
+    "collect": Command(
+        "collect",
+        "collect",
+        "Measure a live network from the diaries of its nodes: the tables of a simulation, for `measure` and `report`.",
+    ),
+    "measure": Command(
+        "measure",
+        "measure",
+        "Measure the graph of every topic from the stored links: clusters and exact diameters, as a Spark job.",
+    ),
+    "report": Command(
+        "report",
+        "report",
+        "Write an experiment's figures, overlay and tables as one HTML file, which opens anywhere and loads nothing.",
+    ),
+    "node": Command(
+        "live",
+        "node",
+        "Run a live node until Ctrl-C or SIGTERM. It prints where it listens, who it is, and where programs find it.",
+    ),
+    "publish": Command(
+        "live",
+        "publish",
+        "Publish an event through a node of this machine. It is on that node's disk, and others have it, at the end.",
+    ),
+    "subscribe": Command(
+        "live",
+        "subscribe",
+        "Print events as they come, through a node of this machine: the payload, or lines of JSON with all there is.",
+    ),
+    "cluster": Command(
+        "cluster",
+        "add_to",
+        "Run a network of live nodes on this machine, and count what arrives.",
+    ),
+    "doctor": Command(
+        "doctor",
+        "doctor",
+        "Say what is installed (Python, Java, Spark, cores, memory, data) and what is wrong, with the cure.",
+    ),
+    "demo": Command(
+        "demo",
+        "demo",
+        "Run the quickstart experiment: Vitis, RVR and OPT on two small workloads, and a page that compares them.",
+    ),
+}
+
+
+class Commands(TyperGroup):
+    """Subcommands that are imported when they are called; until then there is their name and what the help says."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = {name: TyperCommand(name, help=command.help) for name, command in COMMANDS.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that these arguments call."""
+        if args and args[0] in COMMANDS:
+            self.commands[args[0]] = load(args[0])
+        return super().resolve_command(ctx, args)
+
+
+def load(name: str) -> Any:
+    """Import a subcommand."""
+    command = COMMANDS[name]
+    found = getattr(import_module(f"grapevine.cli.{command.module}"), command.attribute)
+    holder = typer.Typer(rich_markup_mode="rich")
+    if command.attribute == "add_to":
+        found(holder)
+    elif isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name)(found)
+    return get_group(holder).commands[name]
+
 
 app = typer.Typer(
     name="grapevine",
+    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -33,21 +142,6 @@ app = typer.Typer(
     "Start with [bold]grapevine demo[/], or [bold]grapevine workload generate vitis-high --out w[/]. "
     "[bold]grapevine doctor[/] tells what is installed.",
 )
-app.add_typer(workload.app, name="workload")
-simulate.add_to(app)
-app.command()(systems.systems)
-app.command()(export.export)
-app.command()(experiment.run)
-app.command()(reproduce.reproduce)
-app.command()(collect.collect)
-app.command()(measure.measure)
-app.command()(report.report)
-app.command()(live.node)
-app.command()(live.publish)
-app.command()(live.subscribe)
-cluster.add_to(app)
-app.command()(doctor.doctor)
-app.command()(demo.demo)
 
 
 def _print_version(wanted: bool) -> None:
