@@ -17,7 +17,7 @@ from grapevine.model.store import read_table
 from grapevine.model.tables import Table
 from grapevine.model.workload import Workload, load_churn
 from grapevine.pipeline import generate as stage_module
-from grapevine.pipeline.generate import _pairs, _sessions, generate, generate_in_task, rows_of
+from grapevine.pipeline.generate import _all_rows, generate, generate_here, rows_of
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
 from grapevine.synthetic.base import SubscriptionModel
@@ -58,8 +58,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", but_slow(MODELS, "vitis-high", "machine-churn", "magnet-hierarchical"))
 def test_seven_tasks_make_the_rows_that_python_makes_at_once(stage: Stage, name: str) -> None:
     made, model = made_rows(stage, name, 7), MODELS[name](**small(name))
-    rows = _pairs(model, 4) if isinstance(model, SubscriptionModel) else _sessions(model, 4)
-    whole = pa.Table.from_batches([rows(0, model.nodes)]).cast(table_of(name).schema)
+    whole = pa.Table.from_batches([_all_rows(model, 4)(0, model.nodes)]).cast(table_of(name).schema)
     assert made.num_rows > 0
     assert made.equals(in_order(whole))
 
@@ -90,7 +89,7 @@ def test_what_spark_stores_is_what_python_generates(stage: Stage, tmp_path: Path
     assert manifest.seed == 2
     assert manifest.config["model"] == name
     assert manifest.counts["subscribers"] == np.sum(direct.node_topics.sizes() > 0)
-    alone = generate_in_task(name, model, tmp_path / "alone", seed=2, force=False)
+    alone = generate_here(name, model, tmp_path / "alone", seed=2, force=False)
     assert (alone.tables, alone.counts, alone.config) == (manifest.tables, manifest.counts, manifest.config)
     stored = read_manifest(out, "workload").tables_in(out)
     for table in (tables.NODES, tables.TOPICS, tables.SUBSCRIPTIONS):
@@ -98,7 +97,18 @@ def test_what_spark_stores_is_what_python_generates(stage: Stage, tmp_path: Path
 
 
 def test_churn_is_stored_with_open_ends(stage: Stage, tmp_path: Path) -> None:
-    generate(stage, "spidercast-churn", MODELS["spidercast-churn"](nodes=50), tmp_path / "c")
+    model = MODELS["spidercast-churn"](nodes=50)
+    generate(stage, "spidercast-churn", model, tmp_path / "c", partitions=2)
     churn = load_churn(tmp_path / "c")
     assert np.isinf(churn.left_s).any()
     assert np.all(churn.left_s > churn.joined_s)
+    generate_here("spidercast-churn", model, tmp_path / "here", seed=1)
+    stored, here = (in_order(read_table(tmp_path / name, tables.CHURN)) for name in ("c", "here"))
+    assert stored.equals(here)
+
+
+def test_a_small_model_needs_no_spark(tmp_path: Path) -> None:
+    stage = Stage(quiet=True)
+    made = generate(stage, "vitis-high", MODELS["vitis-high"](nodes=60), tmp_path / "w")
+    assert made.tables["nodes"] == 60 == Workload.load(tmp_path / "w").node_count
+    assert "spark" not in vars(stage), "no session was opened"

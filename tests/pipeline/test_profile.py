@@ -8,7 +8,7 @@ from grapevine.model.errors import UsageError
 from grapevine.model.manifest import Manifest
 from grapevine.model.store import read_table
 from grapevine.model.workload import Workload
-from grapevine.pipeline.generate import generate_in_task
+from grapevine.pipeline.generate import generate_here
 from grapevine.pipeline.profile import ProfileConfig, measure_overlap, profile
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
@@ -22,7 +22,7 @@ def profiled(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("omen", "vitis-high"):
         model = MODELS[name](nodes=300)
         assert isinstance(model, SubscriptionModel)
-        generate_in_task(name, model, folder / name, seed=1, force=False)
+        generate_here(name, model, folder / name, seed=1, force=False)
     config = ProfileConfig(sample=60, tdi_depth=5)
     by_url, at_url = stage.location(f"notatomic://{folder}/omen"), stage.location(f"file://{folder}/p")
     profile(stage, [by_url, folder / "vitis-high"], at_url, config, seed=9)

@@ -15,7 +15,7 @@ from grapevine.model.location import Location
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import write_table
 from grapevine.model.workload import Workload
-from grapevine.pipeline.generate import generate_in_task
+from grapevine.pipeline.generate import generate_here
 from grapevine.pipeline.sample import (
     USER_SAMPLES,
     BfsSample,
@@ -172,7 +172,7 @@ def test_a_subscriber_sample_takes_the_most_subscribed_of_the_universe(
 @pytest.mark.slow
 def test_rates_and_names_come_along(stage: Stage, tmp_path: Path) -> None:
     model = VitisRandom(nodes=200, topics=100, subscriptions_per_node=5, rate_exponent=1.0)
-    generate_in_task("vitis-random", model, tmp_path / "w", seed=1, force=False)
+    generate_here("vitis-random", model, tmp_path / "w", seed=1, force=False)
     sample(stage, tmp_path / "w", tmp_path / "s", TopicSample(topics=10))
     whole, part = Workload.load(tmp_path / "w"), Workload.load(tmp_path / "s")
     expected = {
@@ -184,7 +184,7 @@ def test_rates_and_names_come_along(stage: Stage, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_sampled_is_one_sentence(stage: Stage, social: Path, tmp_path: Path) -> None:
-    generate_in_task("vitis-random", VitisRandom(nodes=50), tmp_path / "w", seed=1, force=False)
+    generate_here("vitis-random", VitisRandom(nodes=50), tmp_path / "w", seed=1, force=False)
     with pytest.raises(UsageError, match="needs topics that are users"):
         sample(stage, tmp_path / "w", tmp_path / "s", BfsSample(users=10))
     with pytest.raises(UsageError, match="the workload has only 400 users"):

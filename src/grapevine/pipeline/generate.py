@@ -42,8 +42,11 @@ def generate(
     """Write the model's workload, or churn, into a new folder. `name` is the model's; the manifest keeps it.
 
     `partitions` is the number of Spark tasks (default: by the number of nodes); the rows do not depend on it.
+    Without it, a model that fits a task is made without Spark if `out` is a path.
     """
     check_seed(seed)
+    if partitions is None and isinstance(out, Path) and fits_a_task(model):
+        return generate_here(name, model, out, seed=seed, force=force)
     with new_folder(out, kind="workload", force=force) as folder:
         written = {"nodes": stage.write(numbers_as_names(stage, model.nodes), folder, tables.NODES)}
         frame = rows_of(stage, model, seed, partitions)
@@ -61,26 +64,31 @@ def generate(
 
 
 def fits_a_task(model: SubscriptionModel | ChurnModel) -> bool:
-    """Whether `generate` would make all rows in one task, so that a task may as well make the whole folder."""
+    """Whether one task would make all rows, so that Spark has nothing to share out."""
     return model.nodes <= NODES_PER_CHUNK * CHUNKS_PER_TASK
 
 
-def generate_in_task(name: str, model: SubscriptionModel, out: Path, *, seed: int, force: bool) -> Manifest:
-    """The folder that `generate` makes, made by this process alone.
+def generate_here(
+    name: str, model: SubscriptionModel | ChurnModel, out: Path, *, seed: int, force: bool = False
+) -> Manifest:
+    """The folder that `generate` makes, row by row, made by this process alone.
 
-    Called inside a Spark task: a sweep has hundreds of small workloads, and one task each is faster than a few jobs
-    each.
+    For small models: Spark would take longer to start than they take. Called inside Spark's tasks, too: a sweep has
+    hundreds of small workloads, and one task each is faster than a few jobs each.
     """
     with new_folder(out, kind="workload", force=force) as folder:
         numbers = pa.array(np.arange(model.nodes, dtype=np.int32))
-        pairs = pa.Table.from_batches([_pairs(model, seed)(0, model.nodes)])
-        written = {
-            "nodes": write_table(pa.table({"node": numbers, "name": numbers.cast(pa.string())}), folder, tables.NODES),
-            "topics": write_table(_topics(model, seed), folder, tables.TOPICS),
-            "subscriptions": write_table(pairs, folder, tables.SUBSCRIPTIONS),
-        }
-        subscribers = int(np.count_nonzero(np.bincount(pairs["node"].to_numpy(), minlength=model.nodes)))
-        manifest = _manifest(name, model, seed, written, {"subscribers": subscribers})
+        nodes = pa.table({"node": numbers, "name": numbers.cast(pa.string())})
+        written = {"nodes": write_table(nodes, folder, tables.NODES)}
+        rows = pa.Table.from_batches([_all_rows(model, seed)(0, model.nodes)])
+        if isinstance(model, ChurnModel):
+            written["churn"] = write_table(rows, folder, tables.CHURN)
+            counts = {}
+        else:
+            written["topics"] = write_table(_topics(model, seed), folder, tables.TOPICS)
+            written["subscriptions"] = write_table(rows, folder, tables.SUBSCRIPTIONS)
+            counts = {"subscribers": len(np.unique(rows["node"].to_numpy()))}
+        manifest = _manifest(name, model, seed, written, counts)
         manifest.write(folder)
     return manifest
 
@@ -122,12 +130,15 @@ def _sessions(model: ChurnModel, seed: int) -> Rows:
     return rows
 
 
+def _all_rows(model: SubscriptionModel | ChurnModel, seed: int) -> Rows:
+    return _sessions(model, seed) if isinstance(model, ChurnModel) else _pairs(model, seed)
+
+
 def rows_of(stage: Stage, model: SubscriptionModel | ChurnModel, seed: int, partitions: int | None = None) -> DataFrame:
     """The model's subscriptions, or sessions, as so many tasks make them (default: by the number of nodes)."""
-    if isinstance(model, ChurnModel):
-        return _rows(stage, model.nodes, _sessions(model, seed), tables.CHURN, partitions)
-    whole = 1 if model.whole else None
-    return _rows(stage, model.nodes, _pairs(model, seed), tables.SUBSCRIPTIONS, partitions, chunks=whole)
+    table = tables.CHURN if isinstance(model, ChurnModel) else tables.SUBSCRIPTIONS
+    whole = 1 if isinstance(model, SubscriptionModel) and model.whole else None
+    return _rows(stage, model.nodes, _all_rows(model, seed), table, partitions, chunks=whole)
 
 
 def _rows(

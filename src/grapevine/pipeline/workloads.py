@@ -17,7 +17,7 @@ from grapevine.model.location import Location, local_copy, local_draft
 from grapevine.model.manifest import is_complete, read_manifest
 from grapevine.model.tables import CHURN, LATENCY, SUBSCRIPTIONS, Table
 from grapevine.pipeline.formats import FORMATS
-from grapevine.pipeline.generate import fits_a_task, generate, generate_in_task
+from grapevine.pipeline.generate import fits_a_task, generate, generate_here
 from grapevine.pipeline.ingest import ingest
 from grapevine.pipeline.sample import USER_SAMPLES, SubscriberSample, sample
 from grapevine.pipeline.stage import Stage
@@ -117,7 +117,7 @@ class WorkloadMaker:
         def work(task: tuple[str, str]) -> None:
             workload = WorkloadPlan(**json.loads(task[0]))
             assert workload.model is not None
-            generate_in_task(workload.model, _model(workload), Path(task[1]), seed=workload.seed, force=force)
+            generate_here(workload.model, _model(workload), Path(task[1]), seed=workload.seed, force=force)
 
         with self.stage.step(f"generating {len(tasks)} workloads"):
             context.parallelize(tasks, numSlices=len(tasks)).foreach(work)
