@@ -1,4 +1,8 @@
+from pathlib import Path
+
+import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,3 +48,73 @@ def test_it_says_what_it_is() -> None:
 def test_numbers_out_of_range_are_refused(nodes: list[int], topics: list[int]) -> None:
     with pytest.raises(UsageError, match="need to lie between"):
         Workload.from_pairs(nodes, topics, node_count=3, topic_count=1)
+
+
+def relations(workload: Workload) -> set[tuple[str, str]]:
+    return {
+        (workload.node_names[node], workload.topic_names[topic])
+        for node in range(workload.node_count)
+        for topic in workload.topics_of(node)
+    }
+
+
+def test_a_dict_of_names_is_a_workload() -> None:
+    made = Workload.from_dict(
+        {"bob": ["news"], 10: ["jazz", "news", "jazz"], 9: []}, rates={"news": 2.5, "idle": 0}, publishers={"news": 9}
+    )
+    assert list(made.node_names) == ["9", "10", "bob"], "in natural order"
+    assert list(made.topic_names) == ["idle", "jazz", "news"]
+    assert relations(made) == {("bob", "news"), ("10", "jazz"), ("10", "news")}
+    assert made.rates.tolist() == [0.0, 1.0, 2.5] and made.publishers.tolist() == [-1, -1, 0]
+    assert made.node_ids.tolist() != Workload.from_dict({"a": [], "b": [], "c": []}).node_ids.tolist()
+    empty = Workload.from_dict({})
+    assert (empty.node_count, empty.topic_count) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "more", "expected"),
+    [
+        ([("ann", "news")], {}, "needs a dict from nodes to their topics"),
+        ({"ann": "news"}, {}, r"wanted\['ann'\] 'news': needs a list of topics"),
+        ({"ann": 5}, {}, "needs a list of topics"),
+        ({"": ["news"]}, {}, "node '': names need at least one character"),
+        ({1: ["news"], "1": []}, {}, "node 1: is given as '1' and as 1"),
+        ({"ann": ["x"]}, {"rates": {"x": -1}}, "rates are numbers from 0 on"),
+        ({"ann": ["x"]}, {"publishers": {"x": "bob"}}, "publishers.*'bob': is no node"),
+    ],
+)
+def test_names_that_cannot_be_are_one_sentence(wanted: object, more: dict[str, object], expected: str) -> None:
+    with pytest.raises(UsageError, match=expected):
+        Workload.from_dict(wanted, **more)  # type: ignore[arg-type]
+
+
+def test_a_data_frame_is_a_workload() -> None:
+    frame = pd.DataFrame({"who": ["ann", "bob", "ann"], "what": ["x", "x", "x"], "daily": [2.0, 2.0, 2.0]})
+    made = Workload.from_pandas(frame, user="who", item="what", rate="daily")
+    assert relations(made) == {("ann", "x"), ("bob", "x")} and made.rates.tolist() == [2.0]
+    with pytest.raises(UsageError, match="the frame has no column user, item; it has who, what, daily"):
+        Workload.from_pandas(frame)
+    with pytest.raises(UsageError, match="column who: 1 values are missing"):
+        Workload.from_pandas(pd.DataFrame({"who": ["a", None], "what": ["x", "y"]}), user="who", item="what")
+    with pytest.raises(UsageError, match="has the rates 1 and 2"):
+        Workload.from_pandas(pd.DataFrame({"user": ["a", "b"], "item": ["x", "x"], "r": [1, 2]}), rate="r")
+
+
+def test_a_graph_of_followers_is_a_workload() -> None:
+    made = Workload.from_networkx(nx.DiGraph([("ann", "bob"), ("cid", "bob"), ("bob", "bob")]))
+    assert relations(made) == {("ann", "bob"), ("cid", "bob")}
+    assert [made.node_names[node] for node in made.publishers] == ["bob"]
+    assert relations(Workload.from_networkx(nx.Graph([(1, 2)]))) == {("1", "2"), ("2", "1")}
+
+
+def test_what_is_saved_is_loaded_as_it_was(tmp_path: Path) -> None:
+    made = Workload.from_dict({"ann": ["x", "y"], "bob": []}, rates={"y": 3}, publishers={"x": "bob"})
+    made.save(tmp_path / "w")
+    loaded = Workload.load(tmp_path / "w")
+    assert relations(loaded) == relations(made)
+    assert (list(loaded.node_names), list(loaded.topic_names)) == (list(made.node_names), list(made.topic_names))
+    assert (loaded.rates.tolist(), loaded.publishers.tolist()) == (made.rates.tolist(), made.publishers.tolist())
+    with pytest.raises(UsageError, match="exists"):
+        made.save(tmp_path / "w")
+    Workload.from_dict({"eve": []}).save(str(tmp_path / "w"), force=True)
+    assert list(Workload.load(tmp_path / "w").node_names) == ["eve"]

@@ -3,26 +3,33 @@
 workload = Workload.load("twitter")              # what `grapevine workload …` wrote
 workload.topics_of(7)                            # topic numbers, ascending
 workload.subscribers_of(0)                       # node numbers, ascending
+Workload.from_dict({"ann": ["news", "jazz"]})    # or from_pandas, from_networkx
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from grapevine import __version__
 from grapevine.kernels import csr
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
+from grapevine.model.folder import new_folder
 from grapevine.model.ids import ring_ids
-from grapevine.model.location import Location, as_location
+from grapevine.model.location import Location, as_location, local_draft
 from grapevine.model.manifest import Manifest, read_manifest
-from grapevine.model.store import read_table
+from grapevine.model.names import as_texts, natural_order
+from grapevine.model.settings import unknown_names
+from grapevine.model.store import read_table, write_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +121,102 @@ class Workload:
             rates=np.ones(topic_count) if rates is None else np.asarray(rates, np.float64),
             publishers=np.full(topic_count, -1, np.int32) if publishers is None else np.asarray(publishers, np.int32),
         )
+
+    @classmethod
+    def from_dict(
+        cls,
+        wanted: Mapping[Any, Iterable[Any]],
+        *,
+        rates: Mapping[Any, float] | None = None,
+        publishers: Mapping[Any, Any] | None = None,
+        name: str = "workload",
+    ) -> Workload:
+        """A workload from the topics that every node wants, by name: `{"ann": ["news", "jazz"], "bob": []}`.
+
+        Nodes and topics are numbered in natural order of their names. `rates` and `publishers` are by topic; a topic
+        without a rate has 1, and those that only they name are topics, too. UsageError for what cannot be names, and
+        for publishers that are no nodes.
+        """
+        if not isinstance(wanted, Mapping):
+            raise UsageError(f"wanted {type(wanted).__name__}: needs a dict from nodes to their topics")
+        for node, topics in wanted.items():
+            if isinstance(topics, (str, bytes)) or not isinstance(topics, Iterable):
+                raise UsageError(f"wanted[{node!r}] {topics!r}: needs a list of topics")
+        rates, publishers = rates or {}, publishers or {}
+        rows = {node: list(dict.fromkeys(topics)) for node, topics in wanted.items()}
+        nodes = as_texts(rows, "node")
+        topics = as_texts((*(topic for row in rows.values() for topic in row), *rates, *publishers), "topic")
+        node_names, topic_names = natural_order(nodes.values()), natural_order(topics.values())
+        node_of = {text: number for number, text in enumerate(node_names)}
+        topic_of = {text: number for number, text in enumerate(topic_names)}
+        pairs = [(node_of[nodes[node]], topic_of[topics[topic]]) for node, row in rows.items() for topic in row]
+        rate, publisher = np.ones(len(topic_names)), np.full(len(topic_names), -1, np.int32)
+        for topic, value in rates.items():
+            if not 0 <= value < math.inf:
+                raise UsageError(f"rates[{topic!r}] {value}: rates are numbers from 0 on")
+            rate[topic_of[topics[topic]]] = value
+        for topic, node in publishers.items():
+            if str(node) not in node_of:
+                raise UsageError(f"publishers[{topic!r}] {node!r}: is no node")
+            publisher[topic_of[topics[topic]]] = node_of[str(node)]
+        numbers = np.array(pairs, np.int32).reshape(-1, 2)
+        made = cls.from_pairs(
+            *numbers.T,
+            node_count=len(node_names),
+            topic_count=len(topic_names),
+            rates=rate,
+            publishers=publisher,
+            name=name,
+        )
+        return replace(made, node_names=node_names, topic_names=topic_names)
+
+    @classmethod
+    def from_pandas(
+        cls, frame: Any, *, user: str = "user", item: str = "item", rate: str | None = None, name: str = "workload"
+    ) -> Workload:
+        """A workload from a data frame with a row for each subscription, in two columns: who, and to what. A third one
+        may have the rate of the item, the same in all of its rows. UsageError for columns that are not there, and for
+        missing values."""
+        columns = [column for column in (user, item, rate) if column is not None]
+        if mistakes := unknown_names("the frame", columns, [str(column) for column in frame.columns], noun="column"):
+            raise UsageError(mistakes[0])
+        if missing := [column for column in columns if frame[column].isna().any()]:
+            raise UsageError(f"column {missing[0]}: {int(frame[missing[0]].isna().sum()):,} values are missing")
+        wanted: dict[Any, list[Any]] = {}
+        for who, what in zip(frame[user].tolist(), frame[item].tolist(), strict=True):
+            wanted.setdefault(who, []).append(what)
+        rates: dict[Any, float] = {}
+        for what, value in zip(frame[item].tolist(), frame[rate].tolist() if rate else (), strict=False):
+            if rates.setdefault(what, value) != value:
+                raise UsageError(f"item {what}: has the rates {rates[what]} and {value}; give it one")
+        return cls.from_dict(wanted, rates=rates, name=name)
+
+    @classmethod
+    def from_networkx(cls, graph: Any, *, name: str = "workload") -> Workload:
+        """A workload from a graph of who follows whom: an edge from a to b subscribes a to the topic of b, which b
+        publishes; without direction, both subscribe to each other. Nobody follows itself."""
+        wanted: dict[Any, list[Any]] = {node: [other for other in graph[node] if other != node] for node in graph}
+        followed = {topic for topics in wanted.values() for topic in topics}
+        return cls.from_dict(wanted, publishers={topic: topic for topic in followed}, name=name)
+
+    def save(self, folder: str | Location, *, force: bool = False) -> None:
+        """Store it as a workload folder, which commands read. UsageError if the folder is there and `force` is not
+        given, or was not written by Grapevine. Churn and latency have folders of their own and are not stored."""
+        with new_folder(as_location(folder), kind="workload", force=force) as draft, local_draft(draft) as local:
+            nodes = pa.table({"node": np.arange(self.node_count, dtype=np.int32), "name": list(self.node_names)})
+            publishers = pa.array(self.publishers, mask=self.publishers < 0)
+            topics = {"topic": np.arange(self.topic_count, dtype=np.int32), "name": list(self.topic_names)}
+            whose = csr.row_numbers(self.node_topics.starts)
+            written = {
+                table.name: write_table(content, local, table)
+                for table, content in (
+                    (tables.NODES, nodes),
+                    (tables.TOPICS, pa.table(topics | {"rate": self.rates, "publisher": publishers})),
+                    (tables.SUBSCRIPTIONS, pa.table({"node": whose, "topic": self.node_topics.columns})),
+                )
+            }
+            counts = {"subscribers": int(np.count_nonzero(self.node_topics.sizes()))}
+            Manifest(kind="workload", stage="save", version=__version__, tables=written, counts=counts).write(local)
 
     @classmethod
     def load(
