@@ -17,8 +17,8 @@ from typing import Any
 
 from bench.live_usage import SocketMeter
 from bench.live_workload import LiveWorkload
-from grapevine import __version__
 from grapevine.net import Inbox, Node
+from grapevine.version import __version__
 
 LIFETIME = 1_200.0  # seconds
 LOOK = 0.5  # seconds between two looks at the sockets

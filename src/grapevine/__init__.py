@@ -4,13 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.version import __version__
 
 if TYPE_CHECKING:
     from grapevine.model.workload import Workload
     from grapevine.sim.result import Simulation
     from grapevine.sim.simulate import simulate
-
-__version__ = "0.2.0"
 
 __all__ = ["GrapevineError", "Simulation", "UsageError", "Workload", "__version__", "simulate"]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from grapevine import __version__
 from grapevine.pipeline.formats import FORMATS
 from grapevine.synthetic import MODELS
+from grapevine.version import __version__
 from tests.cli.command import COMMAND, PATIENCE_S, WIDE_AND_PLAIN, run, run_process
 
 

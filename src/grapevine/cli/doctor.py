@@ -15,10 +15,10 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from rich.markup import escape
 
-from grapevine import __version__
 from grapevine.cli.console import JsonOption, out, print_json, table
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.location import is_url
+from grapevine.version import __version__
 
 DATA_VARIABLE = "GRAPEVINE_DATA"
 

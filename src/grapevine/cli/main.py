@@ -13,8 +13,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from grapevine import __version__
 from grapevine.cli.console import one_line_errors, stop_on_signals
+from grapevine.version import __version__
 
 
 class Command(NamedTuple):

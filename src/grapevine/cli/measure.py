@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from grapevine import __version__
 from grapevine.cli.console import ConfOption, ForceOption, JsonOption, MasterOption, OutOption, out, print_json, table
 from grapevine.metrics.numbers import number
 from grapevine.model import tables
@@ -17,6 +16,7 @@ from grapevine.model.store import read_table
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.topic_graphs import topic_graphs
+from grapevine.version import __version__
 
 KIND = "graphs"
 

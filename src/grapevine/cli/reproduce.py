@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from grapevine import __version__
 from grapevine.cli.console import ConfOption, JsonOption, MasterOption, err, out, print_json, table
 from grapevine.cli.storage import traces_folder
 from grapevine.experiment.claims import CLAIMS, Claim, Effort, Evidence, Grade, Judgement, judge_all
@@ -26,6 +25,7 @@ from grapevine.pipeline.measure import KIND, series_rows
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.sweep import sweep
+from grapevine.version import __version__
 
 _COLOURS = {Grade.MET: "green", Grade.NOT_MET: "red"}  # yellow: something between
 

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from grapevine import __version__
 from grapevine.kernels import csr
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
@@ -30,6 +29,7 @@ from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.names import as_texts, natural_order
 from grapevine.model.settings import unknown_names
 from grapevine.model.store import read_table, write_table
+from grapevine.version import __version__
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from grapevine import __version__
 from grapevine.metrics.course import ONLINE
 from grapevine.metrics.findings import MESSAGES
 from grapevine.metrics.headlines import headlines
@@ -37,6 +36,7 @@ from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.topic_graphs import graphs_of
 from grapevine.sim.result import KIND as SIMULATION
 from grapevine.sim.result import SIMULATIONS, run_folder
+from grapevine.version import __version__
 
 RUN = "live"
 _PROGRESS = {

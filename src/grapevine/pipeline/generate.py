@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from grapevine import __version__
 from grapevine.kernels.csr import row_numbers
 from grapevine.model import tables
 from grapevine.model.config import check_seed
@@ -22,6 +21,7 @@ from grapevine.model.store import write_table
 from grapevine.pipeline.dense import numbers_as_names
 from grapevine.pipeline.stage import Stage, spark_schema
 from grapevine.synthetic.base import ChurnModel, SubscriptionModel
+from grapevine.version import __version__
 
 NODES_PER_CHUNK = 20_000  # one Arrow batch of about a million rows at 50 subscriptions a node
 CHUNKS_PER_TASK = 2

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from grapevine import __version__
 from grapevine.model import tables
 from grapevine.model.config import Config, parameter
 from grapevine.model.errors import UsageError
@@ -23,6 +22,7 @@ from grapevine.pipeline.lines import parse, read_lines, rejected_rows, with_line
 from grapevine.pipeline.raw_files import PARQUET
 from grapevine.pipeline.relate.base import IngestRun
 from grapevine.pipeline.stage import Stage
+from grapevine.version import __version__
 
 _SHOWN = 3  # lines of an input that is refused
 

@@ -12,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import functions as F
 
-from grapevine import __version__
 from grapevine.kernels import overlap
 from grapevine.kernels.rng import priorities
 from grapevine.metrics.distributions import Histogram, ccdf, gini, moments
@@ -28,6 +27,7 @@ from grapevine.model.workload import Workload
 from grapevine.pipeline.degrees import degree_histograms
 from grapevine.pipeline.shipping import WORKLOAD, Shipped, ship
 from grapevine.pipeline.stage import Stage
+from grapevine.version import __version__
 
 MOST_FRIENDS = 10
 _SAMPLE = 301  # the `round` word of these draws

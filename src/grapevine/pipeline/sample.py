@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from grapevine import __version__
 from grapevine.kernels.csr import count_rows, fill_rows, row_numbers
 from grapevine.kernels.graph import breadth_first, core_numbers, with_followees
 from grapevine.kernels.rng import priorities
@@ -30,6 +29,7 @@ from grapevine.pipeline.dense import number_names
 from grapevine.pipeline.relate.subscriptions import ROWS_PER_FILE
 from grapevine.pipeline.shipping import WORKLOAD, Shipped, ship
 from grapevine.pipeline.stage import Stage
+from grapevine.version import __version__
 
 _ROOTS, _CUT, _TOPICS = 201, 202, 203  # the `round` words of these draws
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import time
 
-from grapevine import __version__
 from grapevine.experiment.description import Experiment
 from grapevine.experiment.plan import RunPlan, plan
 from grapevine.model.drafts import write_whole
@@ -32,6 +31,7 @@ from grapevine.pipeline.workloads import WorkloadMaker, borrow
 from grapevine.sim.result import KIND as SIMULATION
 from grapevine.sim.result import SIMULATIONS, run_folder
 from grapevine.sim.warm_up import warm_up
+from grapevine.version import __version__
 
 _DESCRIPTION = "experiment.json"
 

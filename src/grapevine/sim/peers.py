@@ -202,7 +202,7 @@ def simulate_peers(
     progress: Callable[[dict[str, Any]], None] | None = None,
 ) -> Simulation:
     """Run a system of peers and measure it."""
-    from grapevine import __version__
+    from grapevine.version import __version__
 
     began, cpu = time.perf_counter(), time.process_time()
     run = PeerRun(

@@ -153,7 +153,7 @@ def simulate_rounds(
 ) -> Simulation:
     """Run a system by rounds and measure it. The engine is fresh, though the keeper may bring it further before the
     first round; `config` is that of its system."""
-    from grapevine import __version__
+    from grapevine.version import __version__
 
     began, cpu = time.perf_counter(), time.process_time()
     course = Course(engine, run)
