@@ -353,3 +353,19 @@ def test_a_plot_of_what_nobody_measures_is_a_mistake(tmp_path: Path, plot: str, 
 def test_a_plot_may_show_a_member_of_a_family(tmp_path: Path, name: str) -> None:
     made = read_experiment(write(tmp_path, f'{GOOD}\n[[plots]]\nx = "table_size"\ny = "{name}"\n'))
     assert made.plots[-1]["y"] == name
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ('folder = "hdfs://host/w"', "e.toml:4: workloads.folder: 'hdfs://host/w': needs the path"),
+        ("folder = 5", "e.toml:4: workloads.folder: 5: needs the path of a workload's folder on this machine"),
+        ('folder = "w"\nnodes = 5', "a workload's folder has no"),
+    ],
+)
+def test_mistakes_in_a_folder_are_told_with_their_line(tmp_path: Path, entry: str, expected: str) -> None:
+    text = f'title = "x"\n[[workloads]]\nname = "m"\n{entry}\n[[systems]]\nsystem = "vitis"\n'
+    (tmp_path / "e.toml").write_text(text)
+    with pytest.raises(UsageError) as caught:
+        read_experiment(tmp_path / "e.toml")
+    assert expected in str(caught.value)

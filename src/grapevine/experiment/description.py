@@ -15,6 +15,10 @@
     name = "high"
     model = "vitis-high"
 
+    [[workloads]]
+    name = "mine"
+    folder = "../my-workload"      # what `grapevine workload …` wrote, from where this file lies
+
     [[systems]]
     system = "vitis"
     driver = "rounds"              # or "peers"; the first that the system has where it is not given
@@ -43,6 +47,7 @@ from grapevine.metrics.course import PROGRESS
 from grapevine.metrics.measured import quantities
 from grapevine.model.config import field_types, value_mistake
 from grapevine.model.errors import UsageError
+from grapevine.model.location import is_url
 from grapevine.sim.churn import ChurnConfig
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.round_run import RunConfig
@@ -53,6 +58,7 @@ from grapevine.systems.registry import all_systems
 PLOT_KINDS = "series", "distribution", "progress"
 USER_SAMPLES = "bfs", "followees", "k-core"  # how `users` of a trace are chosen (pipeline/sample)
 SAMPLE_KEYS = "seed_topics", "publishers"  # of the sample by subscribers (Rappel §6.1.2)
+_FOLDER_KEYS = "name", "folder", "churn"
 _TRACE_KEYS = "name", "trace", "path", "users", "sample", "churn", *SAMPLE_KEYS
 _TOP = "title", "paper", "figure", "claims", "notes", "seeds", "run", "clock", "workloads", "systems", "plots", "quick"
 _PLOT_KEYS = "title", "kind", "x", "y", "quantity", "x_label", "y_label", "percent", "log_x", "log_y", "claimed"
@@ -62,8 +68,8 @@ _QUICK_KEYS = "nodes", "users", "rounds", "seeds", "hours", "seed_topics"
 
 @dataclass(frozen=True, slots=True)
 class WorkloadEntry:
-    """A workload of an experiment: a model with parameters (lists are a grid), or a real trace, cut to `users` by one
-    of `USER_SAMPLES` or, when it has parameters, to the subscribers of random topics."""
+    """A workload of an experiment: a model with parameters (lists are a grid); or a real trace, cut to `users` by one
+    of `USER_SAMPLES` or, when it has parameters, to the subscribers of random topics; or a folder that is there."""
 
     name: str
     model: str | None = None
@@ -72,6 +78,7 @@ class WorkloadEntry:
     path: str | None = None  # below the folder of traces
     users: int | None = None
     sample: str = USER_SAMPLES[0]
+    folder: str | None = None  # of a workload
     churn: dict[str, Any] | None = None
 
 
@@ -119,7 +126,7 @@ def read_experiment(path: Path, *, quick: bool = False) -> Experiment:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path}: is not valid TOML: {error}") from None
-    checker = _Checker(key_lines(text))
+    checker = _Checker(key_lines(text), path.parent)
     made = checker.experiment(path.stem, content, quick=quick)
     if checker.mistakes:
         listed = "\n".join(f"  {path.name}:{line}: {said}" for line, said in sorted(checker.mistakes))
@@ -130,7 +137,11 @@ def read_experiment(path: Path, *, quick: bool = False) -> Experiment:
 
 
 class _Checker(Mistakes):
-    """Reads a parsed file and notes everything that is wrong with it."""
+    """Reads a parsed file, which lies in `folder`, and notes everything that is wrong with it."""
+
+    def __init__(self, lines: dict[Key, int], folder: Path) -> None:
+        super().__init__(lines)
+        self.folder = folder
 
     def experiment(self, name: str, content: dict[str, Any], *, quick: bool) -> Experiment | None:
         self.known((), content, _TOP, owner="an experiment")
@@ -188,6 +199,13 @@ class _Checker(Mistakes):
         churn = entry.get("churn")
         if churn is not None:
             churn = self.churn((*where, "churn"), churn)
+        if "folder" in entry:
+            self.known(where, entry, _FOLDER_KEYS, owner="a workload's folder")
+            given = entry["folder"]
+            if not isinstance(given, str) or is_url(given):
+                self.note((*where, "folder"), f"{given!r}: needs the path of a workload's folder on this machine")
+                return None
+            return WorkloadEntry(name, folder=str(self.folder / given), churn=churn)
         if "trace" in entry:
             self.known(where, entry, _TRACE_KEYS, owner="a trace")
             if not isinstance(entry.get("path"), str):
@@ -210,7 +228,7 @@ class _Checker(Mistakes):
         model = entry.get("model")
         if model not in MODELS or issubclass(MODELS[model], ChurnModel):
             kinds = [key for key, kind in MODELS.items() if not issubclass(kind, ChurnModel)]
-            self.note((*where, "model"), f"{model!r}: choose one of {', '.join(kinds)}, or give a trace")
+            self.note((*where, "model"), f"{model!r}: choose one of {', '.join(kinds)}, or give a trace or a folder")
             return None
         parameters = {key: value for key, value in entry.items() if key not in ("name", "model", "churn")}
         if "nodes" in replaced:

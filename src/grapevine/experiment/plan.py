@@ -22,7 +22,8 @@ from grapevine.systems.registry import system_named
 
 @dataclass(frozen=True, slots=True)
 class WorkloadPlan:
-    """One workload to make: a model with its parameters, or a trace, whole or a sample. `key` names its folder."""
+    """One workload to make: a model with its parameters, a trace, whole or a sample, or the copy of a folder. `key`
+    names its folder."""
 
     name: str
     seed: int
@@ -33,14 +34,15 @@ class WorkloadPlan:
     users: int | None
     sample: str  # how the users of a trace are chosen
     code: str  # digest of what makes workloads
-    content: str | None = None  # digest of the trace; None: generated, or the trace is not here
+    content: str | None = None  # digest of the trace or folder; None: generated, or it is not here
+    folder: str | None = None
 
     @property
     def key(self) -> str:
         """The same workload has the same key, whatever the experiment calls it and wherever its trace lies; another
         trace under the same name, or other code, has another one."""
-        content = {field: value for field, value in asdict(self).items() if field != "name"}
-        return f"{self.model or self.trace}-{_digest(content)[:12]}"
+        content = {field: value for field, value in asdict(self).items() if field not in ("name", "folder")}
+        return f"{self.model or self.trace or 'folder'}-{_digest(content)[:12]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,10 @@ def trace_key(format: str, sources: Sequence[Location]) -> str:
 
 def _workloads(entry: WorkloadEntry, seed: int, deciding: _Deciding) -> list[tuple[WorkloadPlan, dict[str, Any]]]:
     code = deciding.workload_code
+    if entry.folder is not None:  # it is what it is, whatever made it
+        content = content_digest(Path(entry.folder))
+        cut = None, {}, None, None, None, entry.sample
+        return [(WorkloadPlan(entry.name, 1, *cut, "", content, entry.folder), {})]
     if entry.model is None:
         # A trace is what it is; its sample is drawn once, so that seeds differ by the run alone.
         content = deciding.content(entry.path)

@@ -127,6 +127,9 @@ class WorkloadMaker:
         if workload.model is not None:
             generate(self.stage, workload.model, _model(workload), target, seed=seed, force=force)
             return
+        if workload.folder is not None:
+            copy_folder(Path(workload.folder), target, KIND, force=force)
+            return
         assert workload.trace is not None and workload.path is not None
         whole = self._ingested(workload.trace, (workload.path,), wanted=SUBSCRIPTIONS)
         if workload.parameters:
