@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import grapevine
 from grapevine.model.config import Config, parameter
 from grapevine.model.errors import UsageError
-from grapevine.model.settings import check_values, make, parse_texts, unknown_names, with_none
+from grapevine.model.settings import check_values, make, none_of, parse_texts, unknown_names, with_none
 from grapevine.synthetic import generate
 
 
@@ -204,3 +204,32 @@ def test_simulate_checks_its_arguments_as_the_command_line_does(given: dict[str,
 def test_models_check_their_arguments_as_the_command_line_does() -> None:
     with pytest.raises(UsageError, match="nodes='30': needs a whole number; rate_exponent=nan: needs a finite number"):
         generate("vitis-random", nodes="30", rate_exponent=math.nan)
+
+
+def test_a_name_that_is_none_of_the_known_ones_is_answered_with_the_nearest() -> None:
+    known = ["omen", "vitis"]
+    assert none_of("vits", known, "system ") == "system 'vits': choose one of omen, vitis; did you mean vitis?"
+    assert none_of(5, ["omen"]) == "5: choose one of omen"
+    for ask, expected in (
+        (lambda: grapevine.simulate("vits", generate("vitis-high", nodes=60)), "did you mean vitis?"),
+        (lambda: generate("vitis-hig"), "did you mean vitis-high?"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            ask()
+        assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"workload": "high"}, "workload 'high': needs a Workload; read a folder with Workload.load('high')"),
+        ({"schedule": "x"}, "schedule 'x': needs a Schedule"),
+        ({"run": {"rounds": 5}}, "run {'rounds': 5}: needs a RunConfig"),
+        ({"clock": list(range(100))}, "clock of type list: needs a ClockConfig"),
+    ],
+)
+def test_python_arguments_of_another_kind_are_one_sentence(given: dict[str, Any], expected: str) -> None:
+    arguments: dict[str, Any] = {"workload": generate("vitis-high", nodes=60)} | given
+    with pytest.raises(UsageError) as caught:
+        grapevine.simulate("vitis", **arguments)
+    assert str(caught.value) == expected

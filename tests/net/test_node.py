@@ -194,7 +194,11 @@ def test_two_nodes_cannot_share_a_folder_and_one_after_the_other_is_the_same_pee
     [
         ({"listen": "nowhere"}, "HOST:PORT"),
         ({"bootstrap": ["127.0.0.1:0"]}, "port"),
-        ({"system": "gossip"}, "choose one of these"),
+        ({"system": "gossip"}, "system='gossip': choose one of rappel, vitis, which run live"),
+        ({"bootstrap": "127.0.0.1:7000"}, "bootstrap '127.0.0.1:7000': needs a list of endpoints"),
+        ({"bootstrap": [7000]}, "7000 is no endpoint; give HOST:PORT as a text"),
+        ({"listen": 7000}, "7000 is no endpoint; give HOST:PORT as a text"),
+        ({"data_dir": 5}, "data_dir 5: needs the path of a folder"),
         ({"parameters": {"foo": 1}}, "vitis has no parameter foo; it has sample_size, max_age, table_size, "),
         ({"parameters": {"tabel_size": 9}}, r"did you mean table_size\?"),
         ({"parameters": {"table_size": "x"}}, "table_size='x': needs a whole number"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
 
 import networkx as nx
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from grapevine import Simulation, simulate
 from grapevine.model.errors import UsageError
 from grapevine.sim.churn import flash_crowd
-from grapevine.sim.result import export_links
 from grapevine.sim.round_run import RunConfig
 from grapevine.synthetic import generate
 from tests.memory_store import MemoryLocation, MemoryStore
@@ -39,26 +37,6 @@ def test_what_is_saved_is_what_is_loaded(run: Simulation, tmp_path: Path, where:
 def test_it_shows_itself_in_a_line_and_in_a_notebook(run: Simulation) -> None:
     assert repr(run).startswith("Simulation(vitis on vitis-high: hit ratio 100.00%, overhead ")
     assert "<table>" in run._repr_html_()
-
-
-@pytest.mark.parametrize("name", ["o.graphml", "o.edges"])
-def test_networkx_reads_the_overlay(run: Simulation, tmp_path: Path, name: str) -> None:
-    target = tmp_path / name
-    assert export_links(run.links, target) == target
-    graph: Any
-    if name == "o.graphml":
-        graph = nx.read_graphml(target)
-    else:
-        graph = cast(Any, nx.read_edgelist)(target, create_using=nx.DiGraph, data=[("kind", str)])
-    links = run.links.to_pylist()
-    assert {(int(a), int(b), kind) for a, b, kind in graph.edges(data="kind")} == {
-        (link["source"], link["target"], link["kind"]) for link in links
-    }
-    assert {link["kind"] for link in links} == {"successor", "predecessor", "long", "friend"}
-    with pytest.raises(UsageError, match="exists already"):
-        export_links(run.links, target)
-    with pytest.raises(UsageError, match="cannot tell the format"):
-        export_links(run.links, tmp_path / "o.txt")
 
 
 def test_degrees_count_each_neighbour_once(run: Simulation) -> None:

@@ -147,3 +147,11 @@ def test_the_import_contract_names_every_system() -> None:
         folder.name for folder in (ROOT / "src/grapevine/systems").iterdir() if (folder / "__init__.py").exists()
     }
     assert {name.rpartition(".")[2] for name in named} == packages - {"contracts"}
+
+
+def test_systems_come_by_name_whichever_was_imported_first() -> None:
+    program = (
+        "import grapevine.systems.vitis; from grapevine.systems.registry import all_systems; print(*all_systems())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == sorted(done.stdout.split()) and "vitis" in done.stdout.split()

@@ -23,6 +23,7 @@ from grapevine.metrics.structure import DEGREE, DEGREE_MAX
 from grapevine.metrics.timed import DELAY_MS_AT, DELAY_MS_MAX
 from grapevine.metrics.traffic import HIT_RATIO
 from grapevine.model.errors import UsageError
+from grapevine.model.settings import none_of
 from grapevine.model.workload import Workload
 from grapevine.net.cluster import ClusterConfig, workload_of
 from grapevine.net.options import configs_of, take_settings
@@ -95,7 +96,7 @@ def _settings(system: str, pairs: list[str]) -> dict[str, dict[str, Any]]:
     """`settings` of nodes and `parameters` of the system from KEY=VALUE pairs; UsageError with all mistakes at once."""
     tables: dict[str, dict[str, Any]] = {"settings": {}, "parameters": {}}
     live = systems_with("live")
-    mistakes = [] if system in live else [f"system={system!r}: choose one of {', '.join(live)}"]
+    mistakes = [] if system in live else [none_of(system, live, "system=")]
     configs = {name: kind for name, kind in configs_of(system).items() if name in tables}
     mistakes += take_settings(configs, pairs, tables)
     for name, kind in configs.items():

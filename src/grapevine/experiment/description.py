@@ -48,6 +48,7 @@ from grapevine.metrics.measured import quantities
 from grapevine.model.config import field_types, value_mistake
 from grapevine.model.errors import UsageError
 from grapevine.model.location import is_url
+from grapevine.model.settings import none_of
 from grapevine.sim.churn import ChurnConfig
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.round_run import RunConfig
@@ -217,7 +218,7 @@ class _Checker(Mistakes):
                 self.note(where, "give users, or seed_topics and publishers: one sample")
             by = entry.get("sample", USER_SAMPLES[0])
             if by not in USER_SAMPLES:
-                self.note((*where, "sample"), f"{by!r}: choose one of {', '.join(USER_SAMPLES)}")
+                self.note((*where, "sample"), none_of(by, USER_SAMPLES))
             elif "sample" in entry and users is None:
                 self.note((*where, "sample"), "needs users, how many of them the sample has")
             self.counts(where, entry)
@@ -228,7 +229,7 @@ class _Checker(Mistakes):
         model = entry.get("model")
         if model not in MODELS or issubclass(MODELS[model], ChurnModel):
             kinds = [key for key, kind in MODELS.items() if not issubclass(kind, ChurnModel)]
-            self.note((*where, "model"), f"{model!r}: choose one of {', '.join(kinds)}, or give a trace or a folder")
+            self.note((*where, "model"), f"{none_of(model, kinds)}; or give a trace or a folder")
             return None
         parameters = {key: value for key, value in entry.items() if key not in ("name", "model", "churn")}
         if "nodes" in replaced:
@@ -271,7 +272,7 @@ class _Checker(Mistakes):
         kinds = {name: kind for name, kind in MODELS.items() if issubclass(kind, ChurnModel)}
         model = source["model"]
         if model not in kinds:
-            self.note((*where, "model"), f"{model!r}: choose one of {', '.join(kinds)}")
+            self.note((*where, "model"), none_of(model, kinds))
             return source
         parameters = {key: value for key, value in source.items() if key != "model"}
         also = ["model", *field_types(ChurnConfig)]
@@ -290,7 +291,7 @@ class _Checker(Mistakes):
         system = entry.get("system")
         known = {name: kind for name, kind in all_systems().items() if kind.drivers}
         if system not in known:
-            self.note((*where, "system"), f"{system!r}: choose one of {', '.join(known)}")
+            self.note((*where, "system"), none_of(system, known))
             return None
         drivers = known[system].drivers
         driver = entry.get("driver", drivers[0])
@@ -337,7 +338,7 @@ class _Checker(Mistakes):
     def plot(self, where: Key, plot: dict[str, Any]) -> None:
         self.known(where, plot, _PLOT_KEYS, owner="a plot")
         if plot.get("kind", "series") not in PLOT_KINDS:
-            self.note((*where, "kind"), f"{plot['kind']!r}: choose one of {', '.join(PLOT_KINDS)}")
+            self.note((*where, "kind"), none_of(plot["kind"], PLOT_KINDS))
         needed = {"series": ("x", "y"), "distribution": ("quantity",), "progress": ("y",)}
         for key in needed.get(plot.get("kind", "series"), ()):
             if key not in plot:

@@ -111,6 +111,22 @@ def unknown_names(owner: str, names: Iterable[Any], known: Iterable[str], *, nou
     return [f"{said}; did you mean {', '.join(dict.fromkeys(near))}?" if near else said]
 
 
+def none_of(value: Any, known: Iterable[str], what: str = "") -> str:
+    """What to say of a value that is none of the known names: these, and the nearest of them. `what` says what it was
+    given for, e.g. `system `."""
+    known = list(known)
+    said = f"{what}{value!r}: choose one of {', '.join(known)}"
+    near = difflib.get_close_matches(str(value), known, n=1)
+    return f"{said}; did you mean {near[0]}?" if near else said
+
+
+def check_kind(name: str, value: object, kind: type, cure: str = "") -> None:
+    """UsageError unless an argument of this name is of this kind; `cure` says what to give instead."""
+    if not isinstance(value, kind):
+        shown = repr(value) if len(repr(value)) <= 60 else f"of type {type(value).__name__}"
+        raise UsageError(f"{name} {shown}: needs a {kind.__name__}{f'; {cure}' if cure else ''}")
+
+
 def _parse(config: type[Config], name: str, text: str) -> tuple[Any, str | None]:
     """The value that a text stands for, and what is wrong with it."""
     kind = field_types(config)[name]

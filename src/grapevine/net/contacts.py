@@ -82,6 +82,8 @@ class Contacts:
 
 def parse_endpoint(text: str) -> tuple[str, int]:
     """`host:port`; a host may be a name, an IPv4 address or an IPv6 address in brackets."""
+    if not isinstance(text, str):
+        raise UsageError(f"{text!r} is no endpoint; give HOST:PORT as a text, e.g. '127.0.0.1:7000'")
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
@@ -91,6 +93,8 @@ def parse_endpoint(text: str) -> tuple[str, int]:
 
 def parse_endpoints(texts: Iterable[str]) -> list[tuple[str, int]]:
     """Several of them; a port is needed, since nobody is found at port 0."""
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise UsageError(f"bootstrap {texts!r}: needs a list of endpoints, e.g. ['127.0.0.1:7000']")
     found = [parse_endpoint(text) for text in texts]
     for host, port in found:
         if port == 0:

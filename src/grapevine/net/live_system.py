@@ -7,7 +7,7 @@ from typing import Any
 
 from grapevine.model.errors import UsageError
 from grapevine.model.identity import PeerId
-from grapevine.model.settings import make
+from grapevine.model.settings import make, none_of
 from grapevine.net import messages as host_messages
 from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import messages_in
@@ -17,7 +17,7 @@ from grapevine.systems.registry import system_named, systems_with
 def live_facet(name: str) -> type[LiveSystem]:
     """The live facet of the system of this name; UsageError if there is no such system, or it does not run live."""
     if name not in systems_with("live"):
-        raise UsageError(f"system={name!r}: {', '.join(systems_with('live'))} run live; choose one of these")
+        raise UsageError(f"{none_of(name, systems_with('live'), 'system=')}, which run live")
     facet = system_named(name).live
     assert facet is not None
     return facet

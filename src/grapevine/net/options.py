@@ -24,7 +24,7 @@ from typing import Any
 
 from grapevine.model.config import Config, field_types
 from grapevine.model.errors import UsageError
-from grapevine.model.settings import check_values, parse_texts, unknown_names, with_none
+from grapevine.model.settings import check_values, none_of, parse_texts, unknown_names, with_none
 from grapevine.net.config import NodeConfig
 from grapevine.net.contacts import parse_endpoint, parse_endpoints
 from grapevine.net.control import UNIX
@@ -126,9 +126,9 @@ def _shape_mistake(key: str, value: Any) -> str | None:
 def _mistakes(options: NodeOptions) -> list[str]:
     mistakes = []
     if options.system not in systems_with("live"):
-        mistakes.append(f"system={options.system!r}: choose one of {', '.join(systems_with('live'))}")
+        mistakes.append(none_of(options.system, systems_with("live"), "system="))
     if options.log_level not in LOG_LEVELS:
-        mistakes.append(f"log_level={options.log_level!r}: choose one of {', '.join(LOG_LEVELS)}")
+        mistakes.append(none_of(options.log_level, LOG_LEVELS, "log_level="))
     endpoints = [options.listen] + ([] if options.control.startswith(UNIX) else [options.control])
     for check, texts in ((parse_endpoint, endpoints), (_parse_joined, options.join)):
         for text in texts:

@@ -15,6 +15,7 @@ from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.location import Location, remove
 from grapevine.model.manifest import Manifest
+from grapevine.model.settings import none_of
 from grapevine.pipeline.formats import FORMATS, Format
 from grapevine.pipeline.inputs import Inputs, check_inputs, open_inputs
 from grapevine.pipeline.layout import JSON, NAMED_DELIMITERS, Asked, detect_layout, preview
@@ -71,7 +72,7 @@ def ingest(
     """Read the files into a new workload folder and say what was found."""
     config = config or IngestConfig()
     if format_name not in FORMATS:
-        raise UsageError(f"format {format_name!r}: choose one of {', '.join(FORMATS)}")
+        raise UsageError(none_of(format_name, FORMATS, "format "))
     check_inputs(paths)
     format = FORMATS[format_name]
     if config.ids == "integer" and not format.named:

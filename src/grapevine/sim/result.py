@@ -1,24 +1,26 @@
-"""What a simulation leaves behind: tables, headline numbers, and how they are stored, shown and exported."""
+"""What a simulation leaves behind: tables, headline numbers, and how they are stored and shown."""
 
 from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from grapevine.metrics.catalogue import described
 from grapevine.metrics.headlines import BRIEF
 from grapevine.model import tables
-from grapevine.model.drafts import whole_file
-from grapevine.model.errors import UsageError
-from grapevine.model.folder import new_folder, one_sentence
+from grapevine.model.folder import new_folder
 from grapevine.model.location import Location, as_location, local_draft
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table, write_table
+from grapevine.sim.export import to_networkx
 from grapevine.systems.registry import all_systems, system_named
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 KIND = "simulation"
 SIMULATIONS = "simulations"  # the folder of an experiment's runs
@@ -62,6 +64,10 @@ class Simulation:
     def rounds(self) -> pa.Table:
         """The run as it went."""
         return self.tables[tables.ROUNDS.name]
+
+    def to_networkx(self) -> nx.Graph[int]:
+        """The overlay at the end of the run as a graph of networkx (`sim/export.py`)."""
+        return to_networkx(self)
 
     def save(self, folder: str | Location, *, force: bool = False) -> Manifest:
         """Write the tables and a manifest into a new folder."""
@@ -143,41 +149,3 @@ def own_tables(system: str, driver: str, rows: dict[str, list[dict[str, Any]]]) 
     """A system's own tables of a run, by name, from the rows that it gave; one without rows is empty."""
     own = [measured.table for measured in system_named(system).own_tables(driver)]
     return {table.name: pa.Table.from_pylist(rows.get(table.name, []), schema=table.schema) for table in own}
-
-
-def export_links(links: pa.Table, target: Location, *, format: str | None = None) -> Location:
-    """Write an overlay for networkx, igraph or Gephi: GraphML (`.graphml`) or an edge list (`.edges`, `.tsv`).
-
-    Returns the file; UsageError if it is there already, cannot be written, or does not tell its format.
-    """
-    ending = PurePosixPath(target.name).suffix
-    format = format or {".graphml": "graphml", ".edges": "edges", ".tsv": "edges"}.get(ending)
-    if format not in ("graphml", "edges"):
-        raise UsageError(f"{target}: cannot tell the format; end the name in .graphml or .edges, or give --format")
-    if target.exists():
-        raise UsageError(f"{target}: exists already; choose another name")
-    with one_sentence(target), whole_file(target) as local, local.open("w") as file:
-        for line in _graphml(links) if format == "graphml" else _edge_list(links):
-            file.write(line)
-    return target
-
-
-def _edge_list(links: pa.Table) -> Any:
-    for source, target, kind in _rows(links):
-        yield f"{source}\t{target}\t{kind}\n"
-
-
-def _graphml(links: pa.Table) -> Any:
-    yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
-    yield '<key id="kind" for="edge" attr.name="kind" attr.type="string"/>\n<graph edgedefault="directed">\n'
-    rows = list(_rows(links))
-    for node in sorted({node for source, target, _ in rows for node in (source, target)}):
-        yield f'<node id="{node}"/>\n'
-    for source, target, kind in rows:
-        yield f'<edge source="{source}" target="{target}"><data key="kind">{kind}</data></edge>\n'
-    yield "</graph>\n</graphml>\n"
-
-
-def _rows(links: pa.Table) -> Any:
-    columns = (links[name].to_pylist() for name in ("source", "target", "kind"))
-    return zip(*columns, strict=True)

@@ -10,7 +10,7 @@ from typing import Any
 from grapevine.blocks.network import Network
 from grapevine.model.config import Config, check_seed
 from grapevine.model.errors import UsageError
-from grapevine.model.settings import make
+from grapevine.model.settings import check_kind, make
 from grapevine.model.workload import Latency, Workload
 from grapevine.sim.churn import Schedule
 from grapevine.sim.clock import ClockConfig
@@ -67,6 +67,10 @@ def simulate(
     overrides the run's. For peers, `latency` is the recorded one, and `transcript` writes down every message.
     """
     driver = choose_driver(system, driver)
+    check_kind("workload", workload, Workload, f"read a folder with Workload.load({str(workload)[:40]!r})")
+    for name, given, kind in (("schedule", schedule, Schedule), ("run", run, RunConfig), ("clock", clock, ClockConfig)):
+        if given is not None:
+            check_kind(name, given, kind)
     config = make_config(system, parameters, driver)
     run = run or RunConfig()
     run = dataclasses.replace(run, rounds=rounds) if rounds is not None else run

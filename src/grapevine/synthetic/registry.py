@@ -8,7 +8,7 @@ import numpy as np
 
 from grapevine.model.config import check_seed
 from grapevine.model.errors import UsageError
-from grapevine.model.settings import make
+from grapevine.model.settings import make, none_of
 from grapevine.model.workload import Churn, Csr, Workload
 from grapevine.synthetic.base import ChurnModel, SubscriptionModel
 from grapevine.synthetic.magnet import MagnetHierarchical, MagnetModal, MagnetSpatial
@@ -38,7 +38,7 @@ MODELS: dict[str, type[SubscriptionModel] | type[ChurnModel]] = {
 def model_named(name: str) -> type[SubscriptionModel] | type[ChurnModel]:
     """The model class of this name; UsageError with the names there are if it is unknown."""
     if name not in MODELS:
-        raise UsageError(f"model {name!r}: choose one of {', '.join(MODELS)}")
+        raise UsageError(none_of(name, MODELS, "model "))
     return MODELS[name]
 
 

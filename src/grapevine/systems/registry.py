@@ -25,6 +25,7 @@ from grapevine.metrics.findings import finding
 from grapevine.metrics.measured import MeasuredTable, declare
 from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
+from grapevine.model.settings import none_of
 from grapevine.model.tables import Table
 from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import PeerSystem
@@ -107,6 +108,9 @@ def all_systems() -> Mapping[str, System]:
         package = import_module("grapevine.systems")
         for module in sorted(found.name for found in iter_modules(package.__path__) if found.ispkg):
             import_module(f"grapevine.systems.{module}")
+        ours = sorted(_registered.items())  # whichever of them was imported first
+        _registered.clear()
+        _registered.update(ours)
         for entry in sorted(entry_points(group=ENTRY_POINTS)):
             try:
                 offered = entry.load()
@@ -129,7 +133,7 @@ def system_named(name: str) -> System:
     if name in _broken:
         raise UsageError(f"system {name!r}: could not be loaded ({_broken[name]}); mend or remove its package")
     if name not in known:
-        raise UsageError(f"system {name!r}: choose one of {', '.join(known)}")
+        raise UsageError(none_of(name, known, "system "))
     return known[name]
 
 
