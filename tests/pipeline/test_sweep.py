@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -24,6 +25,7 @@ from grapevine.model.location import Location
 from grapevine.model.manifest import read_manifest
 from grapevine.model.store import read_table
 from grapevine.model.workload import Workload
+from grapevine.pipeline import sweep as sweep_module
 from grapevine.pipeline.measure import series_rows
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.sweep import sweep
@@ -278,6 +280,38 @@ def test_graphs_of_topics_measured_by_spark_are_those_of_the_simulation(
     ]
     found = topic_graphs(stage, folder, done / "workloads" / calm.workload.key).orderBy("topic").collect()
     assert [tuple(row) for row in found] == expected
+
+
+def test_where_nothing_is_left_to_do_spark_is_not_started(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """
+    title = "Tiny"
+    seeds = [1, 2]
+    [run]
+    rounds = 2
+    [[workloads]]
+    name = "w"
+    model = "vitis-random"
+    nodes = 30
+    topics = 8
+    subscriptions_per_node = 2
+    [[systems]]
+    system = "vitis"
+    """
+    (tmp_path / "tiny.toml").write_text(text)
+    experiment, out = read_experiment(tmp_path / "tiny.toml"), tmp_path / "out"
+    first = sweep(stage, experiment, out)
+    idle = Stage(quiet=True)
+    again = sweep(idle, experiment, out, resume=True)
+    assert first is not None and again is not None and again.counts == first.counts
+    assert "spark" not in vars(idle)
+    runs = plan(experiment)
+    assert sweep_module._measured(out, experiment, runs) == again
+    assert sweep_module._measured(out, experiment, runs[:1]) is None
+    assert sweep_module._measured(out, dataclasses.replace(experiment, title="Other"), runs) is None
+    monkeypatch.setattr(sweep_module, "measuring_digest", lambda: "other code")
+    assert sweep_module._measured(out, experiment, runs) is None
 
 
 @pytest.mark.slow

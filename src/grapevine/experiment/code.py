@@ -86,6 +86,12 @@ def run_digest(module: str, package: Path = PACKAGE) -> str:
     return ours if theirs is None else f"{ours}+{theirs}"
 
 
+def measuring_digest(package: Path = PACKAGE) -> str:
+    """A digest of all code that makes an experiment's tables from its runs."""
+    sources = sources_of(package / "pipeline" / "measure.py", package)
+    return code_digest((source.relative_to(package).as_posix() for source in sources), package)
+
+
 def module_digest(name: str) -> str | None:
     """A digest of the top-level module or package that this module of another distribution is in; None for ours."""
     top = name.partition(".")[0]

@@ -17,13 +17,16 @@ from __future__ import annotations
 import json
 import time
 
+from grapevine.experiment.code import measuring_digest
 from grapevine.experiment.description import Experiment
 from grapevine.experiment.plan import RunPlan, plan
+from grapevine.model import tables
 from grapevine.model.drafts import write_whole
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_tables, one_sentence
 from grapevine.model.location import Location, remove
-from grapevine.model.manifest import Manifest
+from grapevine.model.manifest import Manifest, is_complete, read_manifest
+from grapevine.model.store import read_table
 from grapevine.pipeline.measure import KIND, Run, measure
 from grapevine.pipeline.run_tasks import Inputs, failures, run_all
 from grapevine.pipeline.stage import Stage
@@ -46,10 +49,15 @@ def sweep(
     force: bool = False,
     most_runs: int | None = None,
 ) -> Manifest | None:
-    """Do all runs that are missing, then measure. `most_runs` stops after so many, as an interruption would."""
+    """Do all runs that are missing, then measure. `most_runs` stops after so many, as an interruption would.
+
+    Where nothing is missing and the tables are those of these runs, they stay, and Spark is not started.
+    """
     runs = plan(experiment, traces=traces)
     _open(out, experiment, resume=resume, force=force)
     missing = [run for run in runs if not borrow(_folder(out, run), out, SIMULATION, force=force)]
+    if not missing and (measured := _measured(out, experiment, runs)) is not None:
+        return measured
     spent = _do(stage, missing, most_runs, WorkloadMaker(stage, out, traces, force))
     if most_runs is not None and most_runs < len(missing):
         return None
@@ -60,7 +68,7 @@ def sweep(
         version=__version__,
         config=experiment.as_dict(),
         inputs=sorted({run.workload.key for run in runs}),
-        counts={"made": len(missing), "made_in_s": spent},
+        counts={"made": len(missing), "made_in_s": spent, "measured_by": measuring_digest()},
     )
     shown = [Run(r.run_id, r.system, r.workload.name, r.parameters, r.seed, show_course=bool(r.churn)) for r in runs]
     with new_tables(out, kind=KIND) as draft:
@@ -82,6 +90,21 @@ def _open(out: Location, experiment: Experiment, *, resume: bool, force: bool) -
             raise UsageError(f"{out}: exists already; go on with --resume, or do it all again with --force")
     with one_sentence(out):
         write_whole(stored, described)
+
+
+def _measured(out: Location, experiment: Experiment, runs: list[RunPlan]) -> Manifest | None:
+    """What is stored of the experiment, if its tables were made from just these runs, all done, and by the code of now;
+    None if they have to be made."""
+    if not is_complete(out):
+        return None
+    manifest = read_manifest(out, KIND)
+    described = json.loads(json.dumps(experiment.as_dict()))
+    found = manifest.version, manifest.config, manifest.counts.get("measured_by")
+    if found != (__version__, described, measuring_digest()):
+        return None
+    stored = read_table(manifest.tables_in(out), tables.RUNS)
+    done = dict(zip(stored["run_id"].to_pylist(), stored["status"].to_pylist(), strict=True))
+    return manifest if done == dict.fromkeys((run.run_id for run in runs), "done") else None
 
 
 def _folder(out: Location, run: RunPlan) -> Location:
