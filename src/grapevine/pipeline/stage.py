@@ -57,6 +57,7 @@ class Stage:
             raise
         except BaseException:  # stopped by a signal: no task may go on writing into a folder that is being removed
             with suppress(Exception):
+                spark.sparkContext.setLogLevel("OFF")  # tasks complain that the ground is gone from under them
                 spark.stop()
             raise
 
