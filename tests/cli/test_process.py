@@ -14,6 +14,7 @@ import pytest
 from tests.cli.command import PATIENCE_S, run_process
 
 
+@pytest.mark.slow
 def test_a_command_starts_spark_does_its_work_and_leaves_no_litter(tmp_path: Path) -> None:
     asked = "workload", "generate", "vitis-high", "--nodes", "60", "--topics", "40", "--buckets", "4"
     more = "--subscriptions-per-node", "10", "--partitions", "2", "--out", "w", "--json"

@@ -272,6 +272,7 @@ def test_categories_stand_in_order_and_side_by_side(tmp_path: Path) -> None:
     assert marker["encoding"]["x"]["sort"] == ["small", "large"]
 
 
+@pytest.mark.slow
 def test_the_same_experiment_gives_the_same_page(experiment: Path, page: Path) -> None:
     chart_library.cache_clear()
     again = write_page(experiment, page.with_name("again.html"))  # in the same folder: links are relative

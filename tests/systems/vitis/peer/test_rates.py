@@ -238,10 +238,10 @@ def busy_and_quiet() -> Workload:
 
 
 def clusters(workload: Workload, rates: str) -> list[int]:
-    """In how many parts the subscribers of each topic are after 25 rounds with two friends each."""
+    """In how many parts the subscribers of each topic are after 14 rounds with two friends each."""
     config = make_config("vitis", {"round_s": 8.0, "table_size": 5, "rates": rates}, "peers")
     run = PeerRun("vitis", workload, config, clock_of(hours=0.1, warm_up_s=0, start_s=10), seed=1)
-    run.engine.run(200)
+    run.engine.run(120)
     graph = nx.Graph((node, other) for node, peer in run.engine.peers.items() for other in run.system.neighbours(peer))
     parts = (graph.subgraph(workload.subscribers_of(topic).tolist()) for topic in range(workload.topic_count))
     return [nx.number_connected_components(part) for part in parts]
