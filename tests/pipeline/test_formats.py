@@ -47,7 +47,7 @@ def test_a_format_of_timed_friendships_is_one_entry(
     add(monkeypatch, chats)
     file = tmp_path / "chats.csv"
     file.write_text("speaker,listener,seconds\nada,bob,0\nbob,ada,43200\nada,ada,7\nada,cid,86400\nada,cid,soon\n")
-    manifest = ingest(stage, "chats", [str(file)], tmp_path / "out")
+    manifest = ingest(stage, "chats", [str(file)], tmp_path / "out", IngestConfig(most_rejected=0.5))
     workload = Workload.load(tmp_path / "out")
     assert {
         (workload.node_names[node], workload.topic_names[topic])
