@@ -222,7 +222,7 @@ def test_a_name_that_is_none_of_the_known_ones_is_answered_with_the_nearest() ->
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"workload": "high"}, "workload 'high': needs a Workload; read a folder with Workload.load('high')"),
+        ({"workload": "high"}, "workload 'high': needs a Workload; read the folder with Workload.load('high')"),
         ({"schedule": "x"}, "schedule 'x': needs a Schedule"),
         ({"run": {"rounds": 5}}, "run {'rounds': 5}: needs a RunConfig"),
         ({"clock": list(range(100))}, "clock of type list: needs a ClockConfig"),

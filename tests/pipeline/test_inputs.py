@@ -33,7 +33,7 @@ def test_every_file_is_looked_at_and_a_damaged_one_is_left_to_spark(tmp_path: Pa
     found = open_inputs(Stage(quiet=True), [str(tmp_path)], "auto", tmp_path / "scratch")
     assert found.heads == [["user item", "1 2"], [], ["User Item", "1 2"]]
     assert [Path(path).name for path in found.paths] == ["a.txt.gz", "c.txt.gz", "b.edges"]
-    assert (found.packings, found.copies, found.parquet) == ({"gzip"}, {}, False)
+    assert (found.packings, found.originals, found.parquet) == ({"gzip"}, {}, False)
 
 
 def test_what_spark_cannot_read_is_copied_as_plain_text(stage: Stage, tmp_path: Path) -> None:
@@ -42,10 +42,9 @@ def test_what_spark_cannot_read_is_copied_as_plain_text(stage: Stage, tmp_path: 
         (tmp_path / name).write_bytes(content)
     found = open_inputs(stage, [str(tmp_path / name) for name in files], "auto", tmp_path / "scratch")
     assert found.heads == [["ann,Ærø"], ["bob,Rome"]]
-    assert list(found.copies.values()) == [str(tmp_path / name) for name in files]
-    rows = read_lines(stage.spark, found.paths).select("file", "text").collect()
-    assert [row.text for row in sorted(rows)] == ["ann,Ærø", "bob,Rome"]
-    assert {Path(row.file.removeprefix("file:")) for row in rows} == set(map(Path, found.copies))
+    assert list(found.originals.values()) == [str(tmp_path / name) for name in files]
+    rows = read_lines(stage.spark, found.paths, originals=found.originals).select("file", "text").collect()
+    assert {Path(row.file).name: row.text for row in rows} == {"a.csv.xz": "ann,Ærø", "b.csv": "bob,Rome"}
 
 
 def test_parquet_is_read_by_rows_and_not_mixed_with_text(stage: Stage, tmp_path: Path) -> None:
@@ -56,3 +55,14 @@ def test_parquet_is_read_by_rows_and_not_mixed_with_text(stage: Stage, tmp_path:
     (tmp_path / "text").write_text("1 2\n")
     with pytest.raises(UsageError, match="some inputs are Parquet and some are not"):
         open_inputs(stage, [str(tmp_path / name) for name in ("table", "text")], "auto", tmp_path / "scratch")
+
+
+def test_what_lies_at_a_url_is_fetched_where_spark_cannot_read_it(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "a b.csv").write_text("user,item\nann,Rome\n")
+    (tmp_path / "c.csv.xz").write_bytes(lzma.compress(b"bob,Oslo\n"))
+    urls = [f"notatomic://{tmp_path}/{name}" for name in ("a b.csv", "c.csv.xz")]
+    found = open_inputs(stage, urls, "auto", tmp_path / "scratch")
+    assert found.heads == [["user,item", "ann,Rome"], ["bob,Oslo"]]
+    assert list(found.originals.values()) == urls[1:]
+    given = open_inputs(stage, urls[:1], "utf-8", tmp_path / "scratch")
+    assert (given.paths, given.heads) == (urls[:1], [["user,item", "ann,Rome"]])

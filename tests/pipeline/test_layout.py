@@ -108,7 +108,7 @@ def test_columns_that_cannot_be_are_one_sentence(columns: str, expected: str) ->
 def test_columns_that_are_not_in_the_header_are_named_with_those_that_are() -> None:
     with pytest.raises(UsageError, match="the header has no column actr; it has actor, place; did you mean actor"):
         detect("actor,place\nann,Oslo\n", format="pairs", columns="user=actr,item=place", header="yes")
-    with pytest.raises(UsageError, match="avt has no column user; it has name, sessions"):
+    with pytest.raises(UsageError, match="avt says itself where its columns are"):
         detect("a 1 0 10\n", format="avt", columns="user=1")
     with pytest.raises(UsageError, match="different orders"):
         detect("user,item\na,b\n", "item,user\nb,a\n", format="pairs")
@@ -126,7 +126,7 @@ def test_json_lines_have_keys() -> None:
 def test_the_user_is_told_how_the_first_row_is_read() -> None:
     first = "first row read as user=ann, item=Oslo"
     assert shown("user,item\nann,Oslo\n") == f"{first}; comma; 2 columns; header 'user,item'"
-    assert shown("ann::Oslo\n") == f"{first}; '::'; 2 columns; no header"
+    assert shown("ann::Oslo\n") == f"{first}; ::; 2 columns; no header"
     assert shown("t\tx\n1\tann\n", columns="user=2,item=1").startswith("first row read as user=x, item=t; tab")
     assert shown('{"user": "ann", "item": 7}\n') == "first row read as user=ann, item=7; json"
     assert shown("# nothing\n") == "no data in the first lines; space"
@@ -138,6 +138,14 @@ def test_a_delimiter_is_any_text_or_has_a_name() -> None:
     ]  # fmt: skip
     with pytest.raises(UsageError, match="is empty"):
         detect("a b\n", delimiter="")
+
+
+def test_lists_have_no_header_and_only_text() -> None:
+    """A member may be called like a column."""
+    assert detect("user v\nann bob\n", format="members").headers == ()
+    assert detect("user item\nann Oslo\n", format="adjacency").headers == ()
+    with pytest.raises(UsageError, match="members: is read from text alone"):
+        detect("[]", format="members", delimiter="json")
 
 
 def test_fields_may_be_quoted() -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from grapevine.pipeline.formats import FORMATS
 from grapevine.pipeline.inputs import open_inputs
-from grapevine.pipeline.layout import Asked, detect_layout
-from grapevine.pipeline.lines import parse, read_lines, rejected_rows
+from grapevine.pipeline.layout import SPACE, Asked, Layout, detect_layout, split
+from grapevine.pipeline.lines import _tokenise, parse, read_lines, rejected_rows
 from grapevine.pipeline.stage import Stage
 
 PAIRS = [["1", "2"], ["1", "3"], ["2", "3"], ["10", "2"]]
@@ -133,6 +134,23 @@ def test_columns_are_taken_from_where_they_are(stage: Stage, file: Path) -> None
         (["bob", ""], "has 3 columns, expected 4 or more (user, item)"),
         (["cid", "Rome"], None),
     ]
+
+
+ODD_LINES = ("a,b", ' a , "b" ', '"a, x",b', '"a ""q""",b', "a,", ",", "a b,c", "a;b,c", 'say "hi",b', "a,b,c")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "::", SPACE])
+def test_spark_splits_lines_as_their_layout_was_told(stage: Stage, file: Path, delimiter: str) -> None:
+    """`layout.split` is the same rule in Python, for the first lines."""
+    lines = [text.replace(",", " " if delimiter == SPACE else delimiter) for text in ODD_LINES]
+    lines = [text for text in lines if text.strip() and ('"' not in text or len(delimiter) == 1)]
+    file.write_text("\n".join(lines) + "\n")
+    read_as = read_lines(stage.spark, [str(file)]).withColumn("all", _tokenise(F.col("text"), Layout(delimiter)))
+    found = {row.text: row["all"] for row in read_as.select("text", "all").collect()}
+    quoted = delimiter == "\t"  # where a field may hold quotes, but not the delimiter
+    for text in lines:
+        if not (quoted and '"' in text):
+            assert found[text] == split(text, delimiter), text
 
 
 def test_objects_are_read_by_their_keys(stage: Stage, file: Path) -> None:

@@ -95,5 +95,20 @@ def test_an_archive_of_several_files_is_not_guessed_at(tmp_path: Path) -> None:
 def test_binary_files_are_no_utf_16(tmp_path: Path) -> None:
     (tmp_path / "raw").write_bytes(bytes(range(256)) * 40)
     assert look_at(tmp_path / "raw", "auto").encoding == "utf-8"
-    (tmp_path / "raw").write_bytes(b"PAR1" + bytes(100))
+    (tmp_path / "raw").write_bytes(b"PAR1" + bytes(100) + b"PAR1")
     assert look_at(tmp_path / "raw", "auto").packing == "parquet"
+
+
+@pytest.mark.parametrize("text", ["BZhang,Oslo\n", "BZh9,Oslo\n", "PAR1,Oslo\n", "PK,Oslo\n", "PAR", ""])
+def test_names_that_look_like_a_packing_are_names(tmp_path: Path, text: str) -> None:
+    (tmp_path / "raw").write_text(text)
+    raw = look_at(tmp_path / "raw", "auto")
+    assert (raw.packing, raw.is_for_spark) == (None, True)
+
+
+def test_a_disk_that_is_full_is_not_blamed_on_the_file(tmp_path: Path) -> None:
+    (tmp_path / "raw.xz").write_bytes(lzma.compress(b"1,2\n" * 100_000))
+    with pytest.raises(UsageError, match="cannot be unpacked to /dev/full"):
+        look_at(tmp_path / "raw.xz", "auto").copy_plain(Path("/dev/full"))
+    with pytest.raises(UsageError, match="cannot be read"):
+        look_at(tmp_path, "auto")

@@ -61,7 +61,7 @@ def topic_diameters(
 
 @njit
 def _diameter(
-    cluster: Columns, longest: int, graph: Scratch, room: NDArray[np.int32], words: NDArray[np.uint64], queue: Columns
+    cluster: Columns, longest: int, graph: Scratch, room: NDArray[np.int32], words: Words, queue: Columns
 ) -> int:
     """The longest shortest path in a cluster, or `longest` if that is longer. The first row of `room` is -1 before and
     after."""
@@ -70,9 +70,8 @@ def _diameter(
         least[i], most[i] = 0, len(cluster) - 1
     searches = 0
     while searches < _ONE_BY_ONE or longest >= _LONG:
-        root = -1
+        root, middle = -1, searches % 2 == 0
         for i in cluster:
-            middle = searches % 2 == 0
             if most[i] > longest and (root < 0 or (least[i] < least[root] if middle else most[i] > most[root])):
                 root = i
         if root < 0:
@@ -149,7 +148,7 @@ def overlay_diameters(
 
 
 @njit
-def _start(roots: Columns, everybody: Columns, words: NDArray[np.uint64]) -> None:
+def _start(roots: Columns, everybody: Columns, words: Words) -> None:
     """Begin searches, a bit each, from at most 64 different roots. In the first row of `words` are the searches that
     have reached a node, and all bits that are none; in the second and third, in turn, those that came with a hop."""
     unused = _ALL << np.uint64(len(roots)) if len(roots) < _AT_ONCE else _0
@@ -161,7 +160,7 @@ def _start(roots: Columns, everybody: Columns, words: NDArray[np.uint64]) -> Non
 
 
 @njit
-def _advance(everybody: Columns, starts: Starts, edges: Columns, words: NDArray[np.uint64], hop: int) -> bool:
+def _advance(everybody: Columns, starts: Starts, edges: Columns, words: Words, hop: int) -> bool:
     """One hop more of all searches, after so many; whether any of them reached somebody.
 
     Links lead to members of `everybody` alone, or to nodes whose words are 0 for good.

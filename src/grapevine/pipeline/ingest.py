@@ -17,7 +17,7 @@ from grapevine.model.location import Location, remove
 from grapevine.model.manifest import Manifest
 from grapevine.model.settings import none_of
 from grapevine.pipeline.formats import FORMATS, Format
-from grapevine.pipeline.inputs import Inputs, check_inputs, open_inputs
+from grapevine.pipeline.inputs import check_inputs, open_inputs
 from grapevine.pipeline.layout import JSON, NAMED_DELIMITERS, Asked, detect_layout, preview
 from grapevine.pipeline.lines import parse, read_lines, rejected_rows, with_line_numbers
 from grapevine.pipeline.raw_files import PARQUET
@@ -82,18 +82,17 @@ def ingest(
         run = IngestRun(stage, folder, format.name)
         with stage.step("looking at the input"):
             inputs = open_inputs(stage, paths, config.encoding, run.scratch)
-            lines = read_lines(stage.spark, inputs.paths, parquet=inputs.parquet)
+            lines = read_lines(stage.spark, inputs.paths, parquet=inputs.parquet, originals=inputs.originals)
             if inputs.parquet:
                 asked = replace(asked, delimiter=JSON)
                 inputs.heads = [[row.text for row in lines.select("text").limit(1).collect()]]
             layout = detect_layout(inputs.heads, format, asked)
         stage.tell(preview(inputs.heads, layout, format))
         parsed = parse(lines, format, layout, integer_ids=config.ids == "integer")
-        rows = _store_rows(run, parsed, lines, format, inputs, config.most_rejected)
+        rows = _store_rows(run, parsed, lines, format, config.most_rejected)
         format.meaning.write(run, rows)
         remove(run.scratch)
-        named = {text: name for name, text in NAMED_DELIMITERS.items()}
-        run.counts["delimiter"] = PARQUET if inputs.parquet else named.get(layout.delimiter, layout.delimiter)
+        run.counts["delimiter"] = PARQUET if inputs.parquet else layout.delimiter_name
         if inputs.packings - {PARQUET}:
             run.counts["unpacked"] = ", ".join(sorted(inputs.packings))
         if layout.headers:
@@ -111,9 +110,7 @@ def ingest(
     return manifest
 
 
-def _store_rows(
-    run: IngestRun, parsed: DataFrame, lines: DataFrame, format: Format, inputs: Inputs, most_rejected: float
-) -> DataFrame:
+def _store_rows(run: IngestRun, parsed: DataFrame, lines: DataFrame, format: Format, most_rejected: float) -> DataFrame:
     """Store the readable rows for the steps after this, and the rejected ones for good.
 
     UsageError if no row is readable, if too many are not, or one where none may be missing.
@@ -130,7 +127,7 @@ def _store_rows(
     found = seen.get
     run.counts |= {"lines": sum(found.values()), "rejected": found["rejected"], "comments": found["comment"]}
     if found["rejected"]:
-        run.write(rejected_rows(parsed, lines, inputs.copies), tables.REJECTED)
+        run.write(rejected_rows(parsed, lines), tables.REJECTED)
     allowed = 0 if meaning.needs_all else most_rejected * (found["data"] + found["rejected"])
     if not found["data"] or found["rejected"] > allowed:
         raise UsageError(f"not readable as {run.format}: {_why(run, found, most_rejected)}")

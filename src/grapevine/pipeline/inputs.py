@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlparse
+from urllib.parse import unquote, urlparse
 
+from grapevine.model.drafts import whole_file
 from grapevine.model.errors import UsageError
-from grapevine.model.location import Location, is_url
+from grapevine.model.location import Location, is_url, local_copy
 from grapevine.pipeline.raw_files import PARQUET, RawFile, look_at
 from grapevine.pipeline.stage import Stage, spark_path
 
@@ -24,7 +24,7 @@ class Inputs:
     paths: list[str] = field(default_factory=list)  # as Spark wants them
     heads: list[list[str]] = field(default_factory=list)  # by text file, its first lines
     parquet: bool = False
-    copies: dict[str, str] = field(default_factory=dict)  # of files that were copied: the copy, and its original
+    originals: dict[str, str] = field(default_factory=dict)  # by copy: what the user calls the file
     packings: set[str] = field(default_factory=set)  # and encodings that are not UTF-8: what users may want to know
 
 
@@ -77,7 +77,7 @@ def _files_below(path: Path) -> Iterator[Path]:
 
 
 def _add(stage: Stage, raw: RawFile, name: str, scratch: Location, found: Inputs) -> None:
-    """One file whose content is here; `name` is what the user calls it."""
+    """One file whose content is here; `name` is what the user calls it, a path or a URL."""
     if raw.packing is not None:
         found.packings.add(raw.packing)
     if raw.encoding != "utf-8":
@@ -85,34 +85,29 @@ def _add(stage: Stage, raw: RawFile, name: str, scratch: Location, found: Inputs
     if raw.packing != PARQUET:
         found.heads.append(raw.head())
     if raw.is_for_spark:
-        found.paths.append(spark_path(raw.path))
+        found.paths.append(name if is_url(name) else spark_path(raw.path))
         return
     copy = scratch / "plain" / f"{len(found.paths)}.txt"
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    with stage.step(f"unpacking {Path(name).name}"):
-        if isinstance(copy, Path):
-            raw.copy_plain(copy)
-        else:
-            with tempfile.TemporaryDirectory(prefix="grapevine-") as folder:
-                raw.copy_plain(Path(folder) / "plain")
-                copy.put(Path(folder) / "plain")
+    stage.tell(f"unpacking {name}")
+    with whole_file(copy) as local:
+        raw.copy_plain(local)
     found.paths.append(spark_path(copy))
-    found.copies[str(copy)] = name
+    found.originals[str(copy)] = name
 
 
 def _open_url(stage: Stage, path: str, encoding: str, scratch: Location, found: Inputs) -> bool:
     """Add the files at a URL; whether they are Parquet."""
     suffix = Path(urlparse(path).path).suffix.lower()
     if suffix in _TO_FETCH or encoding != "auto":
-        with tempfile.TemporaryDirectory(prefix="grapevine-") as folder:
-            local = Path(folder) / f"fetched{suffix}"
-            stage.location(path).fetch(local)  # type: ignore[union-attr]
-            _add(stage, look_at(local, encoding), path, scratch, found)
+        with local_copy(stage.location(path)) as local:
+            for file in _files_below(local):
+                name = path if file == local else f"{path}/{file.relative_to(local)}"
+                _add(stage, look_at(file, encoding), name, scratch, found)
         return False
     found.paths.append(path)
     if suffix == ".parquet":
         return True
     for file in sorted(stage.spark.read.option("recursiveFileLookup", "true").text(path).inputFiles()):
-        first = stage.spark.read.text(spark_path(file)).limit(_HEAD_LINES).collect()
+        first = stage.spark.read.text(spark_path(unquote(file))).limit(_HEAD_LINES).collect()
         found.heads.append([row.value for row in first])
     return False

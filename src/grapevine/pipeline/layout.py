@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -50,6 +51,11 @@ class Layout:
     comments: str = "auto"  # lines that begin with a comment sign are none (no), comments (yes), or comments unless
     # they have a name behind the sign and as many columns as others (auto)
 
+    @property
+    def delimiter_name(self) -> str:
+        """What users call the delimiter: one of NAMED_DELIMITERS, or the text itself."""
+        return next((name for name, text in NAMED_DELIMITERS.items() if text == self.delimiter), self.delimiter)
+
     def width(self, format: Format) -> tuple[int, bool]:
         """How many columns a line has, and whether it may have more."""
         if self.columns:
@@ -75,6 +81,8 @@ def detect_layout(heads: Sequence[Sequence[str]], format: Format, asked: Asked) 
         lines for head in heads if (lines := list(islice((t for t in head if is_data(t, plain, format)), _HEAD_LINES)))
     ]
     if delimiter == JSON:
+        if not format.columns or format.lists:
+            raise UsageError(f"{format.name}: is read from text alone, not from JSON or Parquet")
         return Layout(JSON, _keys(data, format, asked.columns), (), "no")
     rows = [[split(line, delimiter) for line in lines] for lines in data]
     headers = {
@@ -90,8 +98,7 @@ def preview(heads: Sequence[Sequence[str]], layout: Layout, format: Format) -> s
     """One line for users: how the first row is read."""
     lines = (text for head in heads for text in head if is_data(text, layout, format) and text not in layout.headers)
     first = next(lines, None)
-    named = {text: name for name, text in NAMED_DELIMITERS.items()}
-    shape = [named.get(layout.delimiter, repr(layout.delimiter))]
+    shape = [layout.delimiter_name]
     if first is None:
         return f"no data in the first lines; {shape[0]}"
     fields = split(first, layout.delimiter)
@@ -131,8 +138,8 @@ def split(line: str, delimiter: str) -> list[str]:
     if delimiter == SPACE:
         return line.split()
     if len(delimiter) == 1 and delimiter != "\t" and '"' in line:
-        parts = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
-        return [part.strip() for part in parts]
+        with suppress(csv.Error):  # a field of more than 128 kB
+            return [part.strip() for part in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
     return [part.strip().removeprefix('"').removesuffix('"') for part in line.split(delimiter)]
 
 
@@ -166,13 +173,18 @@ def _is_object(text: str) -> bool:
 
 
 def _is_header(rows: list[list[str]], format: Format, columns: str) -> bool:
-    """Words where numbers belong, or known words for all columns, or words over columns of numbers. A matrix has no
-    header; and one that is asked for by name is one."""
+    """Words where numbers belong, or known words for all columns, or words over columns of numbers. Matrices and lists
+    have no header; and one that is asked for by name is one."""
     first, others = rows[0], rows[1:]
     names = {text.lower() for text in first}
     if any(not value.isdigit() and value.lower() in names for _, value in _SPEC.findall(columns)):
         return True
-    if not format.named or len(first) < len(format.columns) or any(_is_number(text) for text in first if text):
+    if (
+        not format.named
+        or format.lists
+        or len(first) < len(format.columns)
+        or any(_is_number(text) for text in first if text)
+    ):
         return False
     if columns:
         return len(others) > 1 and any(all(map(_is_number, column)) for column in zip(*others, strict=False))
@@ -200,8 +212,8 @@ def _wanted(format: Format, columns: str) -> dict[str, str]:
     """The format's columns by name, as the user says where they are; {} if nothing is said."""
     if not columns.strip():
         return {}
-    if not format.named or not format.columns or format.lists:
-        raise UsageError(f"columns {columns!r}: {format.name} has none to choose from; leave it out")
+    if not format.columns or format.lists or format.delimiter:
+        raise UsageError(f"columns {columns!r}: {format.name} says itself where its columns are; leave it out")
     given = dict(_SPEC.findall(columns))
     if not given or _SPEC.sub("", columns).strip():
         raise UsageError(f"columns {columns!r}: needs the form NAME=POSITION,…, e.g. {_example(format)}")

@@ -21,8 +21,13 @@ LONGEST_LINE = 1 << 20  # characters; no format has a use for more, and a stray 
 _NOT_TEXT = "not text (binary, or not UTF-8: give its encoding)"
 
 
-def read_lines(spark: SparkSession, paths: Sequence[str], *, parquet: bool = False) -> DataFrame:
-    """All lines of all files: text, file, block, row. The rows of Parquet files become JSON objects."""
+def read_lines(
+    spark: SparkSession, paths: Sequence[str], *, parquet: bool = False, originals: Mapping[str, str] | None = None
+) -> DataFrame:
+    """All lines of all files: text, file, block, row. The rows of Parquet files become JSON objects.
+
+    `file` is what the user calls it; `originals` has that name of files that were copied to be read, by their copies.
+    """
     reader = spark.read.option("recursiveFileLookup", "true")
     if parquet:
         table = reader.parquet(*paths)
@@ -31,10 +36,18 @@ def read_lines(spark: SparkSession, paths: Sequence[str], *, parquet: bool = Fal
         table, text = reader.text(list(paths)), F.col("value")
     return table.select(
         text.alias("text"),
-        F.col("_metadata.file_path").alias("file"),
+        _called(F.col("_metadata.file_path"), originals or {}).alias("file"),
         F.col("_metadata.file_block_start").alias("block"),
         F.monotonically_increasing_id().alias("row"),
     )
+
+
+def _called(path: Column, originals: Mapping[str, str]) -> Column:
+    file = plain_path(path)
+    if not originals:
+        return file
+    names = F.create_map(*(F.lit(text) for pair in originals.items() for text in pair))
+    return F.coalesce(F.try_element_at(names, file), file)
 
 
 def parse(lines: DataFrame, format: Format, layout: Layout, *, integer_ids: bool) -> DataFrame:
@@ -147,14 +160,8 @@ def with_line_numbers(selected: DataFrame, lines: DataFrame) -> DataFrame:
     return joined.withColumn("line", F.col("row") - F.col("first") + F.col("offset") + 1).drop("first", "offset")
 
 
-def rejected_rows(parsed: DataFrame, lines: DataFrame, originals: Mapping[str, str] | None = None) -> DataFrame:
-    """Rows of the `rejected` table: every line that could not be read, with its number and the reason.
-
-    `originals` has the names of files that were copied to be read, by the names of their copies.
-    """
+def rejected_rows(parsed: DataFrame, lines: DataFrame) -> DataFrame:
+    """Rows of the `rejected` table: every line that could not be read, with its number and the reason."""
     rejected = with_line_numbers(parsed.filter("kind = 'rejected'"), lines)
     content = F.when(F.is_valid_utf8("text"), F.substring("text", 1, 200)).otherwise(F.lit(""))
-    file = plain_path(F.col("file"))
-    for copy, original in (originals or {}).items():
-        file = F.when(file == copy, F.lit(original)).otherwise(file)
-    return rejected.select(file.alias("file"), "line", "reason", content.alias("content"))
+    return rejected.select("file", "line", "reason", content.alias("content"))

@@ -28,16 +28,15 @@ from grapevine.model.errors import UsageError
 
 PARQUET = "parquet"
 _HEAD_BYTES = 1 << 16  # what a file's layout is told from
-_MAGIC = {
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PK\x03\x04": "zip",
-    b"PAR1": PARQUET,
+_MAGIC = {  # what no text begins with; a user may be called BZhang
+    re.compile(rb"\x1f\x8b"): "gzip",
+    re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"): "bzip2",
+    re.compile(rb"\xfd7zXZ\x00"): "xz",
+    re.compile(rb"\x28\xb5\x2f\xfd"): "zstd",
+    re.compile(rb"PK\x03\x04"): "zip",
 }
-_SPARK_UNPACKS = {"gzip": ".gz", "bzip2": ".bz2"}  # files with these suffixes
-_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zip": "zip", ".parquet": PARQUET}
+_PARQUET_MAGIC = b"PAR1"  # at both ends
+_FOR_SPARK = {".gz": "gzip", ".bz2": "bzip2"}  # what it unpacks, by suffix
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MANY_ZEROS = 0.4  # of all bytes: text of two bytes a character
@@ -48,7 +47,7 @@ class RawFile:
     """A local file, and what its first bytes say it is."""
 
     path: Path
-    packing: str | None  # of _MAGIC; None: it is what it is
+    packing: str | None  # a name of _MAGIC or PARQUET; None: plain
     encoding: str
 
     @property
@@ -56,8 +55,7 @@ class RawFile:
         """Whether Spark reads it as it is."""
         if self.packing == PARQUET:
             return True
-        packed_as_named = self.packing == _SUFFIXES.get(self.path.suffix.lower())
-        return self.encoding == "utf-8" and packed_as_named and self.packing in (None, *_SPARK_UNPACKS)
+        return self.encoding == "utf-8" and self.packing == _FOR_SPARK.get(self.path.suffix.lower())
 
     def head(self) -> list[str]:
         """Its first lines, whole ones; none where it is damaged, which who reads all of it will say."""
@@ -80,6 +78,8 @@ class RawFile:
         except UnicodeError as error:
             raise UsageError(f"{self.path}: is not {self.encoding} ({error}); give its encoding") from None
         except _DAMAGE as error:
+            if isinstance(error, OSError) and error.errno is not None:  # of the disk, not of what is on it
+                raise UsageError(f"{self.path}: cannot be unpacked to {target} ({error.strerror})") from None
             raise damaged(str(self.path), str(error)) from None
 
 
@@ -89,14 +89,20 @@ def damaged(path: str, detail: str) -> UsageError:
 
 
 def look_at(path: Path, encoding: str) -> RawFile:
-    """What a local file is. `encoding` is what the user says; `auto`: by its first bytes, UTF-8 in doubt."""
+    """What a local file is; UsageError if it cannot be read. `encoding` is what the user says; `auto`: by its first
+    bytes, UTF-8 in doubt."""
     if encoding != "auto":
         check_encoding(encoding)
-    with path.open("rb") as stream:
-        start = stream.read(16)
-    packing = next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
-    if packing == PARQUET:
-        return RawFile(path, packing, "utf-8")
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(16)
+            stream.seek(-min(len(start), len(_PARQUET_MAGIC)), io.SEEK_END)
+            end = stream.read()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    if start.startswith(_PARQUET_MAGIC) and end == _PARQUET_MAGIC:
+        return RawFile(path, PARQUET, "utf-8")
+    packing = next((name for magic, name in _MAGIC.items() if magic.match(start)), None)
     return RawFile(path, packing, _told_from(path, packing) if encoding == "auto" else codecs.lookup(encoding).name)
 
 

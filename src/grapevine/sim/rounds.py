@@ -262,19 +262,18 @@ class Rounds:
 
     def topic_diameters(self, topics: NDArray[np.int32]) -> NDArray[np.int64]:
         """The longest shortest path, in hops, inside a cluster of each topic's online subscribers."""
-        network, links = self.network, self.network.neighbours()
-        out = np.zeros(len(topics), np.int64)
-        subscribers = network.topic_nodes.starts, network.topic_nodes.columns
-        topic_diameters(topics, subscribers, (links.starts, links.columns), network.alive, out)
-        return out
+        return self._diameters(topic_diameters, topics)
 
     def overlay_diameters(self, topics: NDArray[np.int32]) -> NDArray[np.int64]:
         """The longest shortest path, in hops, between each topic's online subscribers by way of any online node; -1
         where they do not all reach each other."""
+        return self._diameters(overlay_diameters, topics)
+
+    def _diameters(self, measure: Callable[..., None], topics: NDArray[np.int32]) -> NDArray[np.int64]:
         network, links = self.network, self.network.neighbours()
         out = np.zeros(len(topics), np.int64)
         subscribers = network.topic_nodes.starts, network.topic_nodes.columns
-        overlay_diameters(topics, subscribers, (links.starts, links.columns), network.alive, out)
+        measure(topics, subscribers, (links.starts, links.columns), network.alive, out)
         return out
 
 

@@ -67,7 +67,8 @@ def simulate(
     overrides the run's. For peers, `latency` is the recorded one, and `transcript` writes down every message.
     """
     driver = choose_driver(system, driver)
-    check_kind("workload", workload, Workload, f"read a folder with Workload.load({str(workload)[:40]!r})")
+    named = f"read the folder with Workload.load({workload!r})" if isinstance(workload, str) else ""
+    check_kind("workload", workload, Workload, named)
     for name, given, kind in (("schedule", schedule, Schedule), ("run", run, RunConfig), ("clock", clock, ClockConfig)):
         if given is not None:
             check_kind(name, given, kind)

@@ -13,7 +13,6 @@ from grapevine.model.errors import UsageError
 from grapevine.pipeline.dense import numbers_as_names
 from grapevine.pipeline.reasons import not_a_latency, number
 from grapevine.pipeline.relate.base import IngestRun, Meaning
-from grapevine.pipeline.stage import plain_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class LatencyMatrices(Meaning):
         """Write nodes and latency."""
         trailing = F.element_at("fields", -1) == ""
         cells_of = F.when(trailing, F.slice("fields", 1, F.size("fields") - 1)).otherwise(F.col("fields"))
-        rows = rows.withColumn("fields", cells_of).withColumn("file", plain_path(F.col("file")))
+        rows = rows.withColumn("fields", cells_of)
         sizes = _matrix_sizes(run, rows)
         cells = _cells(run, rows, sizes)
         count = next(iter(sizes.values()))

@@ -32,7 +32,7 @@ class MembersOfItems(Relations):
         """Write what the pairs mean. Of several files, an item is named by its file, too."""
         item = F.col("line").cast("string")
         if rows.select("file").distinct().limit(2).count() > 1:
-            item = F.concat(F.element_at(F.split("file", "/"), -1), F.lit(":"), item)
+            item = F.concat(F.element_at(F.split("file", "/"), F.lit(-1)), F.lit(":"), item)
         _write_pairs(run, rows.select(F.explode("fields").alias("user"), item.alias("item")))
 
 
