@@ -42,5 +42,5 @@ def before(node: int, engine: Rounds) -> int:
 
 def reached(engine: Rounds, topics: Iterable[int]) -> tuple[int, int]:
     """Subscribers that an event on each of these topics reaches, and how many there are."""
-    events, _ = engine.publish(np.array(list(topics), np.int32))
+    events = engine.publish(np.array(list(topics), np.int32)).events
     return int(events["reached"].sum()), int(events["subscribers"].sum())

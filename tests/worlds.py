@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels import csr
-from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Medium, Publications, disseminate
+from grapevine.sim.dissemination import EVENT_FIELDS, Medium, Publications, disseminate, no_totals
 
 
 def node_number(number: int) -> int:
@@ -99,8 +99,8 @@ def publish(
 ) -> tuple[dict[str, int], np.ndarray]:
     """One event: its row by name, and the load of every node (wanted, duplicate, unwanted)."""
     events = np.zeros((1, len(EVENT_FIELDS)), np.int64)
-    load = np.zeros((len(medium.ids), len(LOAD_FIELDS)), np.int64)
+    totals = no_totals(len(medium.ids))
     counts = np.array(medium.views.alive if counted is None else counted, np.bool_)
     topic, who = np.zeros(1, np.int32), np.array([publisher], np.int32)
-    disseminate((0, 1), Publications(topic, who, np.ones(1, np.int64), counts), medium, events, load)
-    return dict(zip(EVENT_FIELDS, events[0].tolist(), strict=True)), load
+    disseminate((0, 1), Publications(topic, who, np.ones(1, np.int64), counts), medium, events, totals)
+    return dict(zip(EVENT_FIELDS, events[0].tolist(), strict=True)), totals.load

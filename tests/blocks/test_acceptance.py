@@ -147,7 +147,7 @@ def test_the_bound_holds_while_nodes_come_and_go_and_everybody_is_reached_afterw
         engine.step()
         assert engine.network.neighbours().sizes().max() <= 12
     engine.settle((0, hubs.topic_count))
-    events, _ = engine.publish(np.arange(hubs.topic_count, dtype=np.int32))
+    events = engine.publish(np.arange(hubs.topic_count, dtype=np.int32)).events
     assert events["reached"].sum() == events["subscribers"].sum() > 0
 
 

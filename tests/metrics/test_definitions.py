@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grapevine.metrics.definitions import Definition, Largest, Mean, Ratio, Share, Where
+from grapevine.metrics.definitions import Definition, Largest, Mean, Rank, Ratio, Share, Where
+from grapevine.metrics.structure import TOPICS
 
 NODES = {
     "online": np.array([True, True, True, False]),
@@ -46,3 +47,16 @@ def test_a_ratio_weighs_rows_by_their_rate() -> None:
     assert Ratio(("unwanted",), ("wanted", "unwanted")).of(events) == 6 / 10
     assert Ratio(("relays",)).of(events) == 14 / 4
     assert Ratio(("relays",), ("unwanted",)).of(events | {"unwanted": [0, 0]}) is None
+
+
+def test_a_rank_is_taken_over_weights_and_not_over_rows() -> None:
+    ways: dict[str, list[float]] = {"hops": [3, 1, 2, 9], "deliveries": [1.0, 97.0, 1.0, 1.0]}
+    assert [Rank("hops", "deliveries", percent).of(ways) for percent in (50, 97, 98, 99, 100)] == [1, 1, 2, 3, 9]
+    assert Rank("hops", "deliveries", 99).of({"hops": [1, 2], "deliveries": [0.0, 0.0]}) is None
+    assert Rank("hops", "deliveries", 99).of({"hops": [], "deliveries": []}) is None
+
+
+def test_topics_of_one_subscriber_are_in_one_cluster_and_tell_nothing() -> None:
+    topics = {"subscribers": np.array([1, 1, 4, 2]), "clusters": np.array([1, 1, 1, 2]), "gateways": np.zeros(4)}
+    found = TOPICS.of_columns(topics | {"diameter": np.full(4, np.nan)})
+    assert found["connected_topics"] == 0.5

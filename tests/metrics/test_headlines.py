@@ -26,7 +26,8 @@ EVENT: dict[str, object] = {
     "hops_sum": 6,
 }
 FOUND = {
-    "events": rows(tables.EVENTS, [EVENT | {"hops_p99": 3, "hops_max": 4}]),
+    "events": rows(tables.EVENTS, [EVENT | {"hops_max": 4}]),
+    "delivery_hops": rows(tables.DELIVERY_HOPS, [{"hops": 1, "deliveries": 1.5}, {"hops": 3, "deliveries": 1.5}]),
     "node_load": rows(
         tables.NODE_LOAD,
         [

@@ -17,7 +17,6 @@ EVENTS = {
     "unwanted": [2, 1],
     "relays": [2, 1],
     "hops_sum": [8, 5],
-    "hops_p99": [3, 5],
     "hops_max": [3, 5],
 }
 

@@ -99,8 +99,8 @@ def test_churn_and_new_interests_change_nothing(system: str, workload: Workload,
                 engine.unsubscribe(9, int(workload.node_topics.columns[workload.node_topics.starts[9]]))
             engine.step()
         assert_same_rows(whole, parted)
-    events = [engine.publish(np.arange(40, dtype=np.int32))[0] for engine in (whole, parted)]
-    assert all(np.array_equal(events[0][name], events[1][name]) for name in events[0])
+    for one, other in zip(*(engine.publish(np.arange(40, dtype=np.int32)) for engine in (whole, parted)), strict=True):
+        assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
 def test_links_that_need_consent_are_those_of_the_whole(workload: Workload, tmp_path: Path) -> None:

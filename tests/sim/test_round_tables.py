@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from grapevine import Workload
+from grapevine.metrics.definitions import Rank
 from grapevine.model import tables
 from grapevine.sim.churn import mass_failure
 from grapevine.sim.round_tables import final_tables
@@ -35,8 +37,7 @@ def engine(request: pytest.FixtureRequest) -> Rounds:
 
 
 def tables_of(engine: Rounds) -> dict[str, Any]:
-    events, load = engine.publish(np.arange(30, dtype=np.int32))
-    return final_tables(engine, events, load, diameter_topics=5)
+    return final_tables(engine, engine.publish(np.arange(30, dtype=np.int32)), diameter_topics=5)
 
 
 def test_every_link_is_told_with_what_its_slot_is_for(engine: Rounds) -> None:
@@ -59,8 +60,24 @@ def test_gateways_are_counted_by_topic(engine: Rounds) -> None:
 
 def test_load_is_the_same_whatever_the_chunks(engine: Rounds) -> None:
     topics = np.arange(30, dtype=np.int32)
-    _, whole = engine.publish(topics)
-    parts = [engine.publish(some)[1] for some in np.split(topics, [1, 7])]
+    whole = engine.publish(topics).load
+    parts = [engine.publish(some).load for some in np.split(topics, [1, 7])]
     assert whole["wanted"].any()
     for kind, load in whole.items():
         assert load.tolist() == np.sum([part[kind] for part in parts], axis=0).tolist()
+
+
+def test_deliveries_by_hops_are_those_of_the_events_by_their_rates(engine: Rounds) -> None:
+    topics = np.arange(30, dtype=np.int32)
+    total: Counter[int] = Counter()
+    for topic in topics:
+        one = engine.publish(topics[topic : topic + 1])
+        ways = {name: one.hops[name].tolist() for name in ("hops", "deliveries")}
+        total.update(dict(zip(ways["hops"], ways["deliveries"], strict=True)))
+        for percent in (50, 95, 99):
+            assert [Rank("hops", "deliveries", percent).of(one.hops) or 0.0] == one.events[f"hops_p{percent}"].tolist()
+    whole = engine.publish(topics)
+    assert dict(zip(whole.hops["hops"].tolist(), whole.hops["deliveries"].tolist(), strict=True)) == dict(total)
+    assert set(whole.hops["round"]) == {engine.now}
+    reached = whole.events["reached"] * whole.events["rate"]
+    assert whole.hops["deliveries"].sum() == pytest.approx(reached.sum() / engine.network.rates.mean(), rel=1e-3)

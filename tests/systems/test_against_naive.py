@@ -14,7 +14,7 @@ from grapevine.blocks.network import Network
 from grapevine.blocks.small_world import lookup
 from grapevine.blocks.views import NOBODY
 from grapevine.model.workload import Workload
-from grapevine.sim.dissemination import EVENT_FIELDS, Publications, disseminate
+from grapevine.sim.dissemination import EVENT_FIELDS, Publications, disseminate, no_totals
 from grapevine.sim.rounds import medium_now
 from grapevine.systems.contracts.rounds import GossipConfig, RoundSystem
 from grapevine.systems.registry import system_named
@@ -165,10 +165,10 @@ class Fast:
         network, medium = self.network, medium_now(self.network, self.system, fresh)
         asked = np.zeros(network.size, np.bool_)
         asked[list(counted)] = True
-        events, load = np.full((len(topics), len(EVENT_FIELDS)), -7), np.zeros((network.size, 3), np.int64)
+        events, totals = np.full((len(topics), len(EVENT_FIELDS)), -7), no_totals(network.size)
         publications = Publications(topics, publishers, weights, asked)
-        disseminate((0, len(topics)), publications, medium, events, load)
-        return [dict(zip(EVENT_FIELDS, row, strict=True)) for row in events.tolist()], load.tolist()
+        disseminate((0, len(topics)), publications, medium, events, totals)
+        return [dict(zip(EVENT_FIELDS, row, strict=True)) for row in events.tolist()], totals.load.tolist()
 
 
 def entries(nodes: NDArray[np.int32], heard: NDArray[np.int32]) -> list[Entry | None]:

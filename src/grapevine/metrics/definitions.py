@@ -101,6 +101,38 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
+class Rank:
+    """The smallest value within which so many percent of the weight lie (nearest rank); None where nothing weighs.
+
+    Weights that are whole multiples of a power of two are summed exactly, so that both readings agree on a tie.
+    """
+
+    value: str
+    weight: str
+    percent: int
+
+    def derived(self) -> tuple[tuple[str, str], ...]:
+        """The columns that the table needs besides (`MeasuredTable.derived`), since no aggregate has a running sum."""
+        return (
+            ("_below", f"sum({self.weight}) OVER (PARTITION BY run_id ORDER BY {self.value})"),
+            ("_total", f"sum({self.weight}) OVER (PARTITION BY run_id)"),
+        )
+
+    def sql(self) -> str:
+        return (
+            f"CAST(min({self.value}) FILTER (WHERE _below > 0 AND _below * 100 >= _total * {self.percent}) AS DOUBLE)"
+        )
+
+    def of(self, columns: Columns) -> float | None:
+        values, weights = (np.asarray(columns[name], np.float64) for name in (self.value, self.weight))
+        order = np.argsort(values, kind="stable")
+        below = np.cumsum(weights[order])
+        if not len(below) or below[-1] <= 0:
+            return None
+        return float(values[order][np.searchsorted(below * 100, below[-1] * self.percent)])
+
+
+@dataclass(frozen=True, slots=True)
 class Mean:
     """The mean of a column's known cells, over the rows of which a condition is true."""
 

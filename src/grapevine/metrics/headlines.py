@@ -35,6 +35,7 @@ from grapevine.metrics.traffic import (
     PAYLOADS_PER_EVENT,
     RELAYS_PER_EVENT,
     TRAFFIC,
+    WAYS,
 )
 from grapevine.model import tables
 
@@ -52,11 +53,11 @@ HEADLINE = (  # where it has a table, in this order
 def headlines(found: dict[str, pa.Table]) -> dict[str, float | None]:
     """What the tables of a run tell, by the names of metrics; None for what they do not tell.
 
-    Needs `events`, `node_load`, `topic_overlay`, `deliveries` and `peers`, of which the last two are empty in runs by
-    rounds. The drivers add what no table holds (`findings`).
+    Needs `events`, `delivery_hops`, `node_load`, `topic_overlay`, `deliveries` and `peers`, of which the last two are
+    empty in runs by rounds. The drivers add what no table holds (`findings`).
     """
     measured: dict[str, float | None] = {}
-    for declared in (TRAFFIC, NODES, TOPICS):
+    for declared in (TRAFFIC, WAYS, NODES, TOPICS):
         measured |= declared.in_memory(found[declared.table.name])
     return measured | _by_the_clock(found)
 

@@ -48,7 +48,7 @@ CLUSTERS_PER_TOPIC = Metric(
 CONNECTED_TOPICS = Metric(
     "connected_topics",
     "topics in one cluster",
-    "The share of topics whose online subscribers are connected with each other, among those that have any.",
+    "The share of topics whose online subscribers are connected with each other, among those that have at least two.",
     share=True,
     better="high",
 )
@@ -99,7 +99,7 @@ TOPICS = declare(
         TOPIC_OVERLAY,
         (
             Measure.defined(CLUSTERS_PER_TOPIC, Mean("clusters")),
-            Measure.defined(CONNECTED_TOPICS, Share(Where("clusters", "=", 1))),
+            Measure.defined(CONNECTED_TOPICS, Share(Where("clusters", "=", 1), Where("subscribers", ">", 1))),
             Measure(CLUSTERS, "sum(clusters)"),
             Measure(PARTITIONED_TOPICS, "sum(CAST(clusters > 1 AS BIGINT))"),
             Measure.defined(GATEWAYS_PER_TOPIC, Mean("gateways")),

@@ -20,7 +20,7 @@ from grapevine.metrics.findings import MESSAGES
 from grapevine.metrics.headlines import headlines
 from grapevine.metrics.structure import GATEWAYS_PER_TOPIC
 from grapevine.metrics.timed import DELAY_MS_AT
-from grapevine.metrics.traffic import HIT_RATIO, OVERHEAD
+from grapevine.metrics.traffic import HIT_RATIO, OVERHEAD, delivery_hops
 from grapevine.model import tables
 from grapevine.model.folder import new_folder
 from grapevine.model.location import Location, remove
@@ -258,6 +258,10 @@ class _Collection:
             table.name: read_table(self.run, table)
             for table in (tables.EVENTS, tables.NODE_LOAD, tables.PEERS, tables.TOPIC_OVERLAY, tables.DELIVERIES)
         }
+        rounds, (event, hops) = found["events"]["round"], (found["deliveries"][name] for name in ("event", "hops"))
+        ways = delivery_hops(rounds.to_numpy(), event.to_numpy(), hops.to_numpy())
+        found |= {tables.DELIVERY_HOPS.name: ways}
+        self.written[tables.DELIVERY_HOPS.name] = write_table(ways, self.run, tables.DELIVERY_HOPS)
         traffic = self.diaries.of("traffic")
         with self.stage.step("summing up"):
             totals = traffic.agg(*(F.sum(name).alias(name) for name in ("bytes_in", "bytes_out"))).collect()[0]

@@ -85,12 +85,24 @@ class Publications(NamedTuple):
     counted: NDArray[np.bool_]  # by node: subscribers that count; the others still receive and pass on
 
 
+class Totals(NamedTuple):
+    """What all events together did, each times the weight of its topic."""
+
+    load: NDArray[np.int64]  # [node, `LOAD_FIELDS`]: notifications
+    deliveries: NDArray[np.int64]  # by hops: subscribers that count and were reached
+
+
 class Arrivals(NamedTuple):
     """One event's way through a graph, by local number."""
 
     hops: Columns  # from the publisher; NOBODY: not reached
     sender: Columns  # from whom it came first; NOBODY: the publisher. Only where hops are
     received: Columns  # notifications
+
+
+def no_totals(node_count: int) -> Totals:
+    """Totals of no event; no way is longer than there are nodes."""
+    return Totals(np.zeros((node_count, len(LOAD_FIELDS)), np.int64), np.zeros(node_count + 1, np.int64))
 
 
 @njit
@@ -321,13 +333,14 @@ def account(
     arrivals: Arrivals,
     counted: NDArray[np.bool_],
     event: NDArray[np.int64],
-    load: NDArray[np.int64],
+    totals: Totals,
 ) -> None:
-    """One event's row of the result (`EVENT_FIELDS`), and its share of every node's load (`LOAD_FIELDS`).
+    """One event's row of the result (`EVENT_FIELDS`), and its share of the totals.
 
     Interested nodes receive the first copy as wanted and the others as duplicates; whatever uninterested nodes receive
-    is unwanted, repeated or not. The publisher does not count as reached. `event` is overwritten, `load` added to.
+    is unwanted, repeated or not. The publisher does not count as reached. `event` is overwritten, `totals` added to.
     """
+    load = totals.load
     size, hops, received = graph.size, arrivals.hops, arrivals.received
     event[:] = 0
     by_hops = np.zeros(len(graph.nodes) + 1, np.int64)
@@ -346,6 +359,7 @@ def account(
                     event[REACHED] += 1
                     event[HOPS_SUM] += hops[i]
                     by_hops[hops[i]] += 1
+                    totals.deliveries[hops[i]] += weight
         elif received[i] > 0:
             event[UNWANTED] += received[i]
             event[RELAYS] += 1
@@ -373,13 +387,12 @@ def disseminate(
     publications: Publications,
     medium: Medium,
     events: NDArray[np.int64],
-    load: NDArray[np.int64],
+    totals: Totals,
 ) -> None:
-    """Publish the events first … last-1, one at a time: rows of `events` ([event, field]), and sums in `load` ([node,
-    field]).
+    """Publish the events first … last-1, one at a time: rows of `events` ([event, field]), and sums in `totals`.
 
     Nothing that an event does has an influence on another, so the events of a run may be split over threads, each with
-    a `load` of its own.
+    totals of its own.
     """
     first, last = some
     topics, publishers, weights, counted = publications
@@ -394,5 +407,5 @@ def disseminate(
         graph = build_graph(topic, publisher, medium, scratch, nodes, up)
         root = scratch.local[publisher]
         flood(root, graph, arrivals)
-        account(root, weights[topic], graph, arrivals, counted, events[i], load)
+        account(root, weights[topic], graph, arrivals, counted, events[i], totals)
         scratch.local[graph.nodes] = NOBODY

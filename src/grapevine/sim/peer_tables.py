@@ -17,7 +17,7 @@ from grapevine.metrics.findings import LOOKUP_HOPS, MESSAGES, RING, UTILITY
 from grapevine.metrics.headlines import headlines
 from grapevine.metrics.structure import CONNECTED_TOPICS, DEGREE, DEGREE_MAX, DIAMETER, GATEWAYS_PER_TOPIC
 from grapevine.metrics.timed import DELAY_MS_AT, STRETCH_AT, over_distance, quantile
-from grapevine.metrics.traffic import node_overhead, outcome
+from grapevine.metrics.traffic import delivery_hops, node_overhead, outcome
 from grapevine.model import tables
 from grapevine.sim.result import own_tables
 from grapevine.systems.contracts.peer import ADMIRERS, FROM_BEHIND, Address
@@ -51,6 +51,7 @@ def final_tables(run: PeerRun, rows: list[dict[str, Any]]) -> dict[str, pa.Table
     return {
         tables.EVENTS.name: _table(tables.EVENTS, events),
         tables.DELIVERIES.name: _table(tables.DELIVERIES, deliveries),
+        tables.DELIVERY_HOPS.name: delivery_hops(events["round"], deliveries["event"], deliveries["hops"]),
         tables.NODE_LOAD.name: _node_load(run),
         tables.PEERS.name: pa.Table.from_pylist(list(_peers(run)), schema=tables.PEERS.schema),
         **own_tables(run.name, "peers", run.system.own_rows(online)),

@@ -35,7 +35,7 @@ from grapevine.model.config import Config, parameter
 from grapevine.model.workload import Workload
 from grapevine.sim.result import Simulation, own_tables
 from grapevine.sim.round_tables import final_tables, with_diameters
-from grapevine.sim.rounds import Rounds
+from grapevine.sim.rounds import Rounds, Traffic
 from grapevine.systems.contracts.rounds import Sent
 
 Progress = Callable[
@@ -93,7 +93,8 @@ class Course:
         self._engine, self._run = engine, run
         self.rounds: list[dict[str, Any]] = []
         self.messages: list[dict[str, Any]] = []
-        self.events: list[Columns] = []  # of one measurement each; none where no topics are sampled
+        self.events: list[Columns] = []  # columns of the table, of one measurement each; none: no topics are sampled
+        self.hops: list[Columns] = []  # of the table `delivery_hops`, likewise
         self._before = 0, 0  # joined and left, at the measurement before
         self._sent: dict[str, Sent] = {}
 
@@ -105,7 +106,7 @@ class Course:
     def measure(self) -> dict[str, Any]:
         """Measure the round that has just been done; returns the row of the table `rounds`."""
         engine = self._engine
-        row, events = _measure_sample(engine, self._run, len(self.rounds))
+        row, traffic = _measure_sample(engine, self._run, len(self.rounds))
         row |= {"joined": engine.joined - self._before[0], "left": engine.left - self._before[1]}
         self._before = engine.joined, engine.left
         sent = engine.system.messages()
@@ -114,27 +115,33 @@ class Course:
         ]
         self._sent = sent
         self.rounds.append(row)
-        if events is not None:
-            self.events.append(events)
+        if traffic is not None:
+            self.events.append(traffic.events)
+            self.hops.append(traffic.hops)
         return row
 
     def saved(self) -> tuple[dict[str, Any], Columns]:
         """What was measured so far, as `restore` takes it: plain values for JSON, and arrays."""
         rows = {"rounds": self.rounds, "messages": self.messages, "before": self._before, "sent": self._sent}
         plain = json.loads(json.dumps(rows, default=lambda value: value.item()))  # numpy's numbers as Python's
-        events = {f"{i:06}-{name}": array for i, one in enumerate(self.events) for name, array in one.items()}
-        return plain, events
+        kept = {
+            f"{kind}-{i:06}-{name}": array
+            for kind, measured in (("events", self.events), ("hops", self.hops))
+            for i, one in enumerate(measured)
+            for name, array in one.items()
+        }
+        return plain, kept
 
-    def restore(self, rows: dict[str, Any], events: Columns) -> None:
+    def restore(self, rows: dict[str, Any], kept: Columns) -> None:
         """Take what `saved` gave."""
         self.rounds, self.messages = rows["rounds"], rows["messages"]
         self._before = rows["before"][0], rows["before"][1]
         self._sent = {kind: Sent(*counts) for kind, counts in rows["sent"].items()}
-        found: dict[str, Columns] = {}
-        for name, array in sorted(events.items()):
-            i, _, column = name.partition("-")
-            found.setdefault(i, {})[column] = array
-        self.events = list(found.values())
+        found: dict[str, dict[str, Columns]] = {"events": {}, "hops": {}}
+        for name, array in sorted(kept.items()):
+            kind, i, column = name.split("-")
+            found[kind].setdefault(i, {})[column] = array
+        self.events, self.hops = (list(found[kind].values()) for kind in ("events", "hops"))
 
 
 class Keeps(Protocol):
@@ -170,12 +177,11 @@ def simulate_rounds(
     workload = engine.workload
     engine.settle((0, workload.topic_count))
     everything = np.arange(workload.topic_count, dtype=np.int32)
-    last, load = engine.publish(everything, grace_rounds=run.grace_rounds)
-    # Without churn, the samples on the way say nothing that the end does not.
-    measured = course.events if engine.schedule.changes and course.events else [last]
-    events = {name: np.concatenate([columns[name] for columns in measured]) for name in last}
+    traffic = engine.publish(everything, grace_rounds=run.grace_rounds)
+    if engine.schedule.changes and course.events:  # otherwise the samples say nothing that the end does not
+        traffic = traffic._replace(events=_joined(course.events), hops=_joined(course.hops))
     found = {
-        **final_tables(engine, events, load, diameter_topics=run.diameter_topics),
+        **final_tables(engine, traffic, diameter_topics=run.diameter_topics),
         tables.ROUNDS.name: pa.Table.from_pylist(course.rounds, schema=tables.ROUNDS.schema),
         tables.MESSAGES.name: pa.Table.from_pylist(course.messages, schema=tables.MESSAGES.schema),
         **own_tables(engine.name, "rounds", engine.system.own_rows()),
@@ -230,7 +236,11 @@ def _message_row(now: int, kind: str, total: Sent, before: Sent) -> dict[str, An
     return {"round": now, "kind": kind, "count": total.messages - before.messages, "descriptors": carried}
 
 
-def _measure_sample(engine: Rounds, run: RunConfig, index: int) -> tuple[dict[str, Any], Columns | None]:
+def _joined(parts: list[Columns]) -> Columns:
+    return {name: np.concatenate([columns[name] for columns in parts]) for name in parts[0]}
+
+
+def _measure_sample(engine: Rounds, run: RunConfig, index: int) -> tuple[dict[str, Any], Traffic | None]:
     """A row of the `rounds` table; the sampled topics move on from one measurement to the next."""
     alive = engine.network.alive
     degree = engine.network.neighbours().sizes()[alive]
@@ -249,11 +259,11 @@ def _measure_sample(engine: Rounds, run: RunConfig, index: int) -> tuple[dict[st
     window = first, min(first + run.measure_topics, count)
     engine.settle(window)
     topics = np.arange(*window, dtype=np.int32)
-    events, _ = engine.publish(topics, grace_rounds=run.grace_rounds)
+    traffic = engine.publish(topics, grace_rounds=run.grace_rounds)
     row[CONNECTED_TOPICS.name] = engine.connected_topics(window, grace_rounds=run.grace_rounds)
     if run.measure_diameters:
         whole = topics[engine.topic_clusters(window)[:, 1] == 1]
         if len(whole):
             diameters = engine.topic_diameters(whole)
             row |= {DIAMETER.name: float(diameters.mean()), DIAMETER_MAX.name: int(diameters.max())}
-    return row | outcome(events), events
+    return row | outcome(traffic.events), traffic

@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 
 from grapevine.metrics.traffic import node_overhead
 from grapevine.model import tables
-from grapevine.sim.rounds import Rounds
+from grapevine.sim.rounds import Rounds, Traffic
 from grapevine.sim.snapshot import draw_topic, links_of
 
 
-def final_tables(
-    engine: Rounds, events: dict[str, NDArray[Any]], load: dict[str, NDArray[np.float64]], *, diameter_topics: int
-) -> dict[str, pa.Table]:
+def final_tables(engine: Rounds, traffic: Traffic, *, diameter_topics: int) -> dict[str, pa.Table]:
     """The tables of events, nodes, topics and links. Diameters are those of so many topics, evenly chosen."""
     return {
-        tables.EVENTS.name: _table(tables.EVENTS, events),
-        tables.NODE_LOAD.name: _node_load(engine, load),
+        tables.EVENTS.name: _table(tables.EVENTS, traffic.events),
+        tables.DELIVERY_HOPS.name: _table(tables.DELIVERY_HOPS, traffic.hops),
+        tables.NODE_LOAD.name: _node_load(engine, traffic.load),
         tables.TOPIC_OVERLAY.name: _topic_overlay(engine, diameter_topics),
         tables.LINKS.name: _table(tables.LINKS, links_of(engine)),
         **_drawn(engine),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +28,19 @@ from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Csr, Workload
 from grapevine.sim.churn import Schedule, everyone
-from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Medium, Publications, disseminate
+from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Medium, Publications, disseminate, no_totals
 from grapevine.systems.contracts.rounds import RoundSystem
 from grapevine.systems.registry import system_named
 
 RATE_ONE = 2**16  # the mean rate as a whole number, so that sums of loads do not depend on their order
+
+
+class Traffic(NamedTuple):
+    """What became of published events. Loads and deliveries are weighted by topic rates whose mean is 1."""
+
+    events: dict[str, NDArray[Any]]  # columns of the table `events`, a row per event in the order of topics
+    load: dict[str, NDArray[np.float64]]  # by node: wanted, duplicate, unwanted
+    hops: dict[str, NDArray[Any]]  # columns of the table `delivery_hops`
 
 
 class Rounds:
@@ -151,29 +159,26 @@ class Rounds:
         if not self.always_gossip:
             self.system.settle(topics)
 
-    def publish(
-        self, topics: NDArray[np.int32], *, grace_rounds: int = 0
-    ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]]]:
+    def publish(self, topics: NDArray[np.int32], *, grace_rounds: int = 0) -> Traffic:
         """Publish one event on each of these topics that has a subscriber to publish it. The network does not change.
 
-        Returns columns of the `events` table, a row per event in the order of topics, and the load of every node
-        (wanted, duplicate, unwanted), weighted by topic rates whose mean is 1. Subscribers that joined less than
-        `grace_rounds` ago do not count; nor do they publish.
+        Subscribers that joined less than `grace_rounds` ago do not count; nor do they publish.
         """
         network, counted = self.network, self._counted(grace_rounds)
         starts, nodes = network.topic_nodes.starts, network.topic_nodes.columns
         publishers = choose_publishers(network.seed, self.now, topics, starts, nodes, counted, self.owners)
         topics, publishers = topics[publishers != NOBODY], publishers[publishers != NOBODY]
         events = np.zeros((len(topics), len(EVENT_FIELDS)), np.int64)
-        medium, total, adding = self.medium(), np.zeros((network.size, len(LOAD_FIELDS)), np.int64), Lock()
+        medium, total, adding = self.medium(), no_totals(network.size), Lock()
         weights = np.round(network.rates / network.rates.mean() * RATE_ONE).astype(np.int64)
         publications = Publications(topics, publishers, weights, counted)
 
         def work(first: int, last: int) -> None:
-            load = np.zeros((network.size, len(LOAD_FIELDS)), np.int64)
-            disseminate((first, last), publications, medium, events, load)
+            own = no_totals(network.size)
+            disseminate((first, last), publications, medium, events, own)
             with adding:
-                np.add(total, load, out=total)
+                for of_all, of_some in zip(total, own, strict=True):
+                    np.add(of_all, of_some, out=of_all)
 
         network.in_chunks(work, len(topics), network.topic_nodes.sizes()[topics])
         rate = network.rates[topics]
@@ -183,10 +188,15 @@ class Rounds:
             "publisher": publishers,
             "rate": rate,
         }
-        load = total / RATE_ONE
-        return (
+        load, hops = total.load / RATE_ONE, np.flatnonzero(total.deliveries)
+        return Traffic(
             shown | {name: events[:, i] for i, name in enumerate(EVENT_FIELDS)},
             {name: load[:, i] for i, name in enumerate(LOAD_FIELDS)},
+            {
+                "round": np.full(len(hops), self.now, np.int32),
+                "hops": hops.astype(np.int32),
+                "deliveries": total.deliveries[hops] / RATE_ONE,
+            },
         )
 
     def _counted(self, grace_rounds: int) -> NDArray[np.bool_]:
@@ -196,9 +206,10 @@ class Rounds:
         return network.alive & old if self.schedule.changes else network.alive
 
     def connected_topics(self, topics: tuple[int, int], *, grace_rounds: int = 0) -> float | None:
-        """The share of the topics first … last-1 whose counted subscribers form one cluster; None: nobody counts."""
+        """The share of the topics first … last-1 whose counted subscribers form one cluster, among those with at least
+        two of them; None: there is no such topic."""
         found = self.topic_clusters(topics, counted=self._counted(grace_rounds))
-        served = found[:, 0] > 0
+        served = found[:, 0] > 1
         return float((found[served, 1] == 1).mean()) if served.any() else None
 
     def medium(self) -> Medium:

@@ -179,7 +179,7 @@ def test_similar_nodes_are_near_on_the_ring_and_the_strawman_has_them_anywhere(
 
 
 def relays(engine: Rounds) -> int:
-    events, _ = engine.publish(np.arange(engine.workload.topic_count, dtype=np.int32))
+    events = engine.publish(np.arange(engine.workload.topic_count, dtype=np.int32)).events
     return int(events["relays"].sum())
 
 
@@ -265,7 +265,7 @@ def test_whose_interests_change_is_still_reached(system: str, correlated: Worklo
     engine.subscribe(11, wanted)
     for _ in range(4):
         engine.step()
-    events, _ = engine.publish(np.array([wanted], np.int32))
+    events = engine.publish(np.array([wanted], np.int32)).events
     members = engine.network.topic_nodes.row(wanted).tolist()
     assert 11 in members and len(members) > 2
     assert events["reached"][0] == events["subscribers"][0] == len(members) - 1

@@ -24,6 +24,7 @@ from grapevine.model.tables.profile import (
 from grapevine.model.tables.schema import Column, Table
 from grapevine.model.tables.simulation import (
     DELIVERIES,
+    DELIVERY_HOPS,
     DRAWN_LINKS,
     DRAWN_NODES,
     EVENTS,
@@ -43,6 +44,7 @@ __all__ = [
     "DEGREE_CCDF",
     "DEGREE_STATISTICS",
     "DELIVERIES",
+    "DELIVERY_HOPS",
     "DISTRIBUTIONS",
     "DRAWN_LINKS",
     "DRAWN_NODES",

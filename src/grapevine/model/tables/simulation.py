@@ -48,6 +48,16 @@ EVENTS = Table(
     ),
 )
 
+DELIVERY_HOPS = Table(
+    "delivery_hops",
+    "How far deliveries went: one row per round in which events were published and number of hops.",
+    (
+        Column("round", INT, "round in which the events were published"),
+        Column("hops", INT, "nodes that passed an event on, the publisher included"),
+        Column("deliveries", REAL, "counted subscribers reached by so many hops, weighted by the topics' rates"),
+    ),
+)
+
 NODE_LOAD = Table(
     "node_load",
     "Per node: its links, and what it received in the last evaluation (one event per topic, weighted by rate).",
@@ -96,7 +106,10 @@ ROUNDS = Table(
         Column("hops", REAL, "mean hops of deliveries", True),
         Column("degree", REAL, "mean neighbours of online nodes", True),
         Column(
-            "connected_topics", REAL, "share of the sampled topics whose counted subscribers form one cluster", True
+            "connected_topics",
+            REAL,
+            "share of the sampled topics whose counted subscribers form one cluster, among those with at least two",
+            True,
         ),
         Column("degree_max", LONG, "most neighbours of an online node", True),
         Column("delay_ms_p50", REAL, "timed runs: median delay of the events since the row before", True),
@@ -192,6 +205,6 @@ DRAWN_LINKS = Table(
 
 TIMED_TABLES = (DELIVERIES, PEERS)  # empty in runs by rounds
 SIMULATION_TABLES = (  # of every run; a system may have tables of its own beside these
-    *(EVENTS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS, MESSAGES, DRAWN_NODES, DRAWN_LINKS),
+    *(EVENTS, DELIVERY_HOPS, NODE_LOAD, TOPIC_OVERLAY, LINKS, ROUNDS, MESSAGES, DRAWN_NODES, DRAWN_LINKS),
     *TIMED_TABLES,
 )

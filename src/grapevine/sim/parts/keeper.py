@@ -34,10 +34,10 @@ class Keeper:
     def keep(self, engine: Rounds, course: Course) -> None:
         """After a round and its measurements: from now on the run can go on from here. Earlier rounds are removed."""
         network = _parted(engine)
-        version, measured, events = network.put_away(), *course.saved()
+        version, measured, columns = network.put_away(), *course.saved()
         arrays: dict[str, NDArray[Any]] = {f"network-{name}": array for name, array in network.presence().items()}
         arrays |= {f"system-{name}": array for name, array in engine.system.saved().items()}
-        arrays |= {f"events-{name}": array for name, array in events.items()}
+        arrays |= {f"measured-{name}": array for name, array in columns.items()}
         files.store(self._folder / _LEADER / str(network.now), arrays)
         note = {
             "run": self._described,
@@ -76,7 +76,7 @@ class Keeper:
         network.go_on(note["round"], note["rows"], note["bytes_sent"], those_of("network-"))
         engine.joined, engine.left = note["joined"], note["left"]
         engine.system.restore(those_of("system-"))
-        course.restore(note["measured"], those_of("events-"))
+        course.restore(note["measured"], those_of("measured-"))
         return True
 
 
