@@ -7,15 +7,18 @@ from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.version import __version__
 
 if TYPE_CHECKING:
+    from grapevine.comparison.run import Comparison, compare
     from grapevine.model.workload import Workload
     from grapevine.sim.result import Simulation
     from grapevine.sim.simulate import simulate
 
-__all__ = ["GrapevineError", "Simulation", "UsageError", "Workload", "__version__", "simulate"]
+__all__ = ["Comparison", "GrapevineError", "Simulation", "UsageError", "Workload", "__version__", "compare", "simulate"]
 
 _HOMES = {  # imported when they are first used: numba alone takes a second, and `grapevine --help` needs none of it
+    "Comparison": "grapevine.comparison.run",
     "Simulation": "grapevine.sim.result",
     "Workload": "grapevine.model.workload",
+    "compare": "grapevine.comparison.run",
     "simulate": "grapevine.sim.simulate",
 }
 

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 from grapevine.cli.report import report
 from grapevine.model.errors import UsageError
 from grapevine.model.manifest import Manifest
-from grapevine.report.page import chart_library, write_page
+from grapevine.report.document import chart_library
+from grapevine.report.page import write_page
 from tests.report.experiments import HOSTILE, PLOTS, mean_row, run_row, write_experiment
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}

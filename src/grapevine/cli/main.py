@@ -36,6 +36,11 @@ COMMANDS = {
         "add_to",
         "Run a system on a workload, and measure what delivery costs.",
     ),
+    "compare": Command(
+        "compare",
+        "add_to",
+        "Compare the systems on a trace, and say which one to take, with how many links, at what cost.",
+    ),
     "systems": Command(
         "systems",
         "systems",

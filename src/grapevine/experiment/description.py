@@ -57,7 +57,7 @@ from grapevine.synthetic.base import ChurnModel
 from grapevine.systems.registry import all_systems
 
 PLOT_KINDS = "series", "distribution", "progress"
-USER_SAMPLES = "bfs", "followees", "k-core"  # how `users` of a trace are chosen (pipeline/sample)
+USER_SAMPLES = "bfs", "followees", "k-core", "users"  # how `users` of a trace are chosen (pipeline/sample)
 SAMPLE_KEYS = "seed_topics", "publishers"  # of the sample by subscribers (Rappel §6.1.2)
 _FOLDER_KEYS = "name", "folder", "churn"
 _TRACE_KEYS = "name", "trace", "path", "users", "sample", "churn", *SAMPLE_KEYS

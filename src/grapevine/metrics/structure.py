@@ -39,6 +39,13 @@ OVERHEAD_OF_NODES = Metric(
     share=True,
     better="low",
 )
+LOAD_MAX = Metric(
+    "load_max",
+    "notifications, busiest node",
+    "Notifications that the busiest node receives while every topic publishes once, weighted by topic rates whose mean "
+    "is 1.",
+    better="low",
+)
 CLUSTERS_PER_TOPIC = Metric(
     "clusters_per_topic",
     "clusters per topic",
@@ -83,6 +90,7 @@ NODES = declare(
                 " - pow(avg(degree) FILTER (WHERE online), 2))",
             ),
             Measure.defined(DEGREE_MAX, Largest("degree", _ONLINE)),
+            Measure(LOAD_MAX, "max(wanted + duplicate + unwanted)"),
             Measure.defined(OVERHEAD_OF_NODES, Mean("overhead")),
             Measure.defined(NODES_OVER_20_PERCENT, Share(Where("overhead", ">", _MUCH_OVERHEAD))),
             *(

@@ -56,7 +56,7 @@ def open_inputs(stage: Stage, paths: Sequence[str], encoding: str, scratch: Loca
         if is_url(path):
             kinds |= {_open_url(stage, path, encoding, scratch, found)}
             continue
-        for file in _files_below(Path(path).absolute()):
+        for file in files_below(Path(path).absolute()):
             raw = look_at(file, encoding)
             kinds.add(raw.packing == PARQUET)
             _add(stage, raw, str(file), scratch, found)
@@ -66,7 +66,7 @@ def open_inputs(stage: Stage, paths: Sequence[str], encoding: str, scratch: Loca
     return found
 
 
-def _files_below(path: Path) -> Iterator[Path]:
+def files_below(path: Path) -> Iterator[Path]:
     """The file itself, or all files below the folder that Spark would read, in the order of their names."""
     if path.is_file():
         yield path
@@ -100,7 +100,7 @@ def _open_url(stage: Stage, path: str, encoding: str, scratch: Location, found: 
     suffix = Path(urlparse(path).path).suffix.lower()
     if suffix in _TO_FETCH or encoding != "auto":
         with local_copy(stage.location(path)) as local:
-            for file in _files_below(local):
+            for file in files_below(local):
                 name = path if file == local else f"{path}/{file.relative_to(local)}"
                 _add(stage, look_at(file, encoding), name, scratch, found)
         return False

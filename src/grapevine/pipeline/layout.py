@@ -190,12 +190,12 @@ def _is_header(rows: list[list[str]], format: Format, columns: str) -> bool:
         return len(others) > 1 and any(all(map(_is_number, column)) for column in zip(*others, strict=False))
     if format.numeric:
         return True
-    if all(first[i].lower() in _HEADER_WORDS for i in format.named) or _by_name(first, format):
+    if all(first[i].lower() in _HEADER_WORDS for i in format.named) or by_name(first, format):
         return True
     return len(others) > 1 and all(_is_number(row[i]) for row in others for i in format.named if i < len(row))
 
 
-def _by_name(header: list[str], format: Format) -> tuple[int, ...]:
+def by_name(header: list[str], format: Format) -> tuple[int, ...]:
     """Where the format's columns are by the names in a header; () unless every one is there, and once."""
     names = [text.lower() for text in header]
     found: list[int] = []
@@ -247,7 +247,7 @@ def _positions(headers: list[list[str]], format: Format, columns: str) -> tuple[
         return places
     if wanted and not headers:
         raise UsageError(f"columns {columns!r}: the input has no header with such names; give positions from 1 on")
-    named = {_named_places(header, format, wanted) if wanted else _by_name(header, format) for header in headers}
+    named = {_named_places(header, format, wanted) if wanted else by_name(header, format) for header in headers}
     if len(named) > 1:
         raise UsageError("the files have their columns in different orders; ingest them apart, or give --columns")
     if not named or format.lists:
@@ -273,7 +273,7 @@ def _keys(data: list[list[str]], format: Format, columns: str) -> tuple[str, ...
         return tuple(wanted[column] for column in format.columns)
     first = json.loads(data[0][0]) if data else {}
     names = [str(key) for key in first]
-    places = _by_name(names, format)
+    places = by_name(names, format)
     if not places:
         raise UsageError(
             f"the first object has {', '.join(names) or 'no keys'}: say which are {', '.join(format.columns)}, "

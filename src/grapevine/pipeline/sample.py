@@ -70,6 +70,17 @@ class CoreSample(Config):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RandomUserSample(Config):
+    """Random subscribers with all their subscriptions; of topics that are users, those of the sample alone."""
+
+    name: ClassVar[str] = "users"
+
+    users: int = parameter(
+        10_000, "users in the sample", source="ours: for traces without followers", low=1, high=MAX_COUNT
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriberSample(Config):
     """Random seed topics, everybody who subscribes to one of them, and of these users' topics the most popular."""
 
@@ -88,9 +99,11 @@ class TopicSample(Config):
     topics: int = parameter(3_000, "random topics", source="Magnet §4.5", low=1, high=MAX_COUNT)
 
 
-UserSample = BfsSample | FolloweesSample | CoreSample
+UserSample = BfsSample | FolloweesSample | CoreSample | RandomUserSample
 SampleConfig = UserSample | SubscriberSample | TopicSample
-USER_SAMPLES: dict[str, type[UserSample]] = {kind.name: kind for kind in (BfsSample, FolloweesSample, CoreSample)}
+USER_SAMPLES: dict[str, type[UserSample]] = {
+    kind.name: kind for kind in (BfsSample, FolloweesSample, CoreSample, RandomUserSample)
+}
 SAMPLES: tuple[type[SampleConfig], ...] = (*USER_SAMPLES.values(), SubscriberSample, TopicSample)
 
 
@@ -114,7 +127,9 @@ def sample(
         users = None
         if isinstance(config, UserSample):
             users = _found_users(stage, ship(stage, source, before, WORKLOAD), config, seed, folder)
-            topics = topics.join(users.withColumnRenamed("node", "publisher"), "publisher", "left_semi")
+            owned = users.withColumnRenamed("node", "publisher")
+            theirs = topics.join(owned, "publisher", "left_semi")
+            topics = theirs.unionByName(topics.where("publisher IS NULL"))
             subscriptions = subscriptions.join(users, "node", "left_semi")
         elif isinstance(config, SubscriberSample):
             subscriptions, topics = _of_popular_publishers(stage, subscriptions, topics, config, seed)
@@ -130,7 +145,7 @@ def sample(
             kind="workload",
             stage="sample",
             version=__version__,
-            config={"by": config.name} | config.as_dict(),
+            config={"by": config.name} | config.as_dict() | _origin(before),
             seed=seed,
             inputs=[str(source)],
             tables=written,
@@ -138,6 +153,11 @@ def sample(
         )
         manifest.write(folder)
     return manifest
+
+
+def _origin(before: Manifest) -> dict[str, str]:
+    """The format that the source was ingested from, if it was: it says what rates mean."""
+    return {key: value for key, value in before.config.items() if key == "format"}
 
 
 def _found_users(stage: Stage, source: Shipped, config: UserSample, seed: int, folder: Location) -> DataFrame:
@@ -153,15 +173,27 @@ def _found_users(stage: Stage, source: Shipped, config: UserSample, seed: int, f
 
 
 def sampled_users(workload: Workload, config: UserSample, seed: int) -> pa.Array:
-    """The sampled users' node numbers, ascending; UsageError if topics are not users, or there are too few of these."""
+    """The sampled users' node numbers, ascending; UsageError if there are too few, or topics are not users where the
+    sample follows them."""
+    if isinstance(config, RandomUserSample):
+        return pa.array(_random_users(workload, config, seed))
     if not np.any(workload.publishers >= 0):
         raise UsageError(
-            f"a {config.name} sample needs topics that are users (follows or friends); sample by topics instead"
+            f"a {config.name} sample needs topics that are users (follows or friends); "
+            "sample by users or by topics instead"
         )
     if config.users > workload.node_count:
         raise UsageError(f"users={config.users}: the workload has only {workload.node_count:,} users")
     kept = _in_core(workload, config) if isinstance(config, CoreSample) else _searched(workload, config, seed)
     return pa.array(np.flatnonzero(kept).astype(np.int32))
+
+
+def _random_users(workload: Workload, config: RandomUserSample, seed: int) -> NDArray[np.int32]:
+    subscribers = np.flatnonzero(workload.node_topics.sizes() > 0).astype(np.int32)
+    if config.users > len(subscribers):
+        raise UsageError(f"users={config.users}: the workload has only {len(subscribers):,} subscribers")
+    rank = priorities(seed, _ROOTS, workload.node_count)[subscribers]
+    return np.sort(subscribers[np.argsort(rank, kind="stable")[: config.users]])
 
 
 def _searched(workload: Workload, config: BfsSample | FolloweesSample, seed: int) -> NDArray[np.bool_]:

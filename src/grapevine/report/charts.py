@@ -93,7 +93,7 @@ def draw(
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
         # The y axis' name above it, so that it is read without turning the head.
         title=alt.TitleParams(text=y.title, anchor="start", frame="bounds"),
-        config=_config(left=32 if _angle(x) else 2),  # Vega cuts off what leans out on the left
+        config=config(left=32 if _angle(x) else 2),  # Vega cuts off what leans out on the left
     )
     spec: dict[str, Any] = chart.to_dict()
     del spec["$schema"]  # an address that nobody is to visit
@@ -220,10 +220,11 @@ def _dash(lines: Sequence[Line]) -> alt.StrokeDash:
     return alt.StrokeDash("line:N", scale=_scale(lines, [list(line.dash) or [1, 0] for line in lines]), legend=None)
 
 
-def _config(*, left: int) -> alt.Config:
+def config(*, left: int) -> alt.Config:
+    """How every chart of a page looks; `left` is the room for what leans out there."""
     axis = {"labelColor": MUTED, "titleColor": INK, "gridColor": GRID, "domainColor": MUTED, "tickColor": MUTED}
     fonts = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
-    config: dict[str, Any] = {
+    made: dict[str, Any] = {
         "background": "transparent",
         "font": FONT,
         "padding": {"left": left, "right": 18, "top": 4, "bottom": 2},
@@ -232,4 +233,4 @@ def _config(*, left: int) -> alt.Config:
         "title": {"color": INK, "fontSize": 12, "fontWeight": "normal", "offset": 10},
         "text": {"fontSize": 12, "fontWeight": "bold", "color": INK},
     }
-    return alt.Config(**config)
+    return alt.Config(**made)

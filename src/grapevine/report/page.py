@@ -5,13 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, overload
 from urllib.parse import quote
-
-import vl_convert
 
 from grapevine.model import tables
 from grapevine.model.drafts import write_whole
@@ -20,9 +16,10 @@ from grapevine.model.folder import one_sentence
 from grapevine.model.location import Location
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table
+from grapevine.report.document import CREDITS, document
 from grapevine.report.figures import Figure, Panel, make_figure, plotted_measures
 from grapevine.report.looks import Looks, natural, swatch
-from grapevine.report.markup import data_block, definition_list, link, policy, text
+from grapevine.report.markup import data_block, definition_list, link, text
 from grapevine.report.overlay import overlay_section
 from grapevine.report.values import runs_table, series_tables
 from grapevine.report.words import (
@@ -76,36 +73,16 @@ def make_page(folder: Location, manifest: Manifest, seen_from: Location) -> str:
         ("data", "Data", _data(stored, (held, _way(seen_from, held)), (runs_in, base))),
     ]
     shown = [section for section in sections if section[2]]
-    css, script = (
-        resources.files("grapevine.report").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js")
-    )
-    drawn = any(figure.panels for figure in figures)
-    scripts = [chart_library(), script] if drawn else [script]
-    return "\n".join(
-        [
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy(scripts)}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">',
-            f"<title>{text(title)}</title>\n<style>\n{css}</style>\n</head>\n<body>",
-            _header(config, title, [section[:2] for section in shown]),
-            "<main>",
-            _what_was_run(manifest, stored["runs"], looks),
-            *(f'<section id="{name}"><h2>{heading}</h2>{html}</section>' for name, heading, html in shown),
-            "</main>",
-            f"<footer><p>Written by Grapevine from {link(f'{home}/manifest.json', 'the experiment’s folder')}. "
-            "Charts are drawn by Vega, Vega-Lite and Vega-Embed (BSD-3-Clause), which this page carries.</p></footer>",
-            *(f'<script type="module">{part}</script>' for part in scripts),
-            "</body>\n</html>\n",
-        ]
-    )
-
-
-@cache
-def chart_library() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script; to bundle them takes two seconds."""
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return bundle
+    body = [
+        _header(config, title, [section[:2] for section in shown]),
+        "<main>",
+        _what_was_run(manifest, stored["runs"], looks),
+        *(f'<section id="{name}"><h2>{heading}</h2>{html}</section>' for name, heading, html in shown),
+        "</main>",
+        f"<footer><p>Written by Grapevine from {link(f'{home}/manifest.json', 'the experiment’s folder')}. "
+        f"{CREDITS}</p></footer>",
+    ]
+    return document(title, body, charts=any(figure.panels for figure in figures))
 
 
 def _way(seen_from: Location, folder: Location) -> str:

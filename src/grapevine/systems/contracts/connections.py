@@ -98,6 +98,7 @@ class ConnectionSystem(RoundSystem):
     """
 
     config: ConnectionConfig
+    needs = "that everybody knows a share of all nodes with their subscriptions (view_share; all, if it is not given)"
     rules: tuple[int, ...]  # the rule of each task (GREEDY, RANDOM, SIMILAR or STRANGER); task i has the bit 1 << i
 
     def __init__(self, config: ConnectionConfig, network: Network) -> None:

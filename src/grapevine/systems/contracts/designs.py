@@ -80,6 +80,7 @@ class DesignedSystem(RoundSystem):
     """A centre that designs the overlay whenever who is there, or what they want, has changed; nodes send nothing."""
 
     config: DesignConfig
+    needs = "a centre that knows everybody's subscriptions, at every change"
     own_findings = (REPAIR_MS, REPAIR_MS_JOIN, REPAIR_MS_LEAVE)
     rule: ClassVar[int]  # GM, MINMAX_ODA or LOW_ODA
 

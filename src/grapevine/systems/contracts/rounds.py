@@ -108,6 +108,7 @@ class RoundSystem(ABC):
     own_findings: ClassVar[tuple[Metric, ...]] = ()  # numbers that only it finds
     ring_slots: ClassVar[int] = 0  # the first slots of a table that hold successor and predecessor
     routes_to_nodes: ClassVar[bool] = False  # instead of looking topics up by the links of the ring
+    needs: ClassVar[str] = ""  # what it knows of the whole network that its nodes do not find out by messages
 
     slot_memory: ClassVar[SlotMemory] = NO_MEMORY  # what is remembered beside links, for their owner alone
 
@@ -115,6 +116,11 @@ class RoundSystem(ABC):
         self.config, self.network = config, network
         network.most_links = self.most_links()
         network.set_room(self.row_sizes(), self.slot_memory)
+
+    @classmethod
+    def within(cls, links: int) -> dict[str, Any] | None:
+        """Parameters with which no node has more than so many connections, both ways; None: it has what it needs."""
+        return {"most_links": links, "table_size": links} if issubclass(cls.config_type, BoundedConfig) else None
 
     def most_links(self) -> int | None:
         """How many connections a node accepts, both ways; None: there is no bound. Asked once, at the start."""

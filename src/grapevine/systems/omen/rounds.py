@@ -33,6 +33,7 @@ class Omen(RoundSystem):
 
     config_type = OmenConfig
     config: OmenConfig
+    needs = "a centre that knows everybody's subscriptions, for the first overlay"
     own_tables = (MENDING, BACKUP_VIEWS)
     own_findings = (LOST_EVENTS, REPAIR_MS, REPAIR_MS_P95, REPAIR_MS_JOIN, REPAIR_MS_LEAVE)
 

@@ -72,6 +72,10 @@ class Opt(GossipSystem):
     config_type = OptConfig
     config: OptConfig
 
+    @classmethod
+    def within(cls, links: int) -> dict[str, Any]:
+        return {"table_size": links}
+
     def most_links(self) -> int | None:
         return self.config.table_size
 

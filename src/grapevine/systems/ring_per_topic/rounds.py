@@ -47,6 +47,7 @@ class RingPerTopic(RoundSystem):
 
     config_type = RingPerTopicConfig
     config: RingPerTopicConfig
+    needs = "that everybody knows the next subscriber of each of its topics, at every change"
 
     def row_sizes(self) -> NDArray[np.int64]:
         return np.diff(self.network.profiles.starts)
