@@ -17,10 +17,11 @@ from grapevine.model.store import read_table
 from grapevine.model.tables import Table
 from grapevine.model.workload import Workload, load_churn
 from grapevine.pipeline import generate as stage_module
-from grapevine.pipeline.generate import _all_rows, generate, generate_here, rows_of
+from grapevine.pipeline.generate import generate, rows_of
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
 from grapevine.synthetic.base import SubscriptionModel
+from grapevine.synthetic.folder import all_rows, generate_here
 
 SMALL = {"nodes": 600}
 
@@ -58,7 +59,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", but_slow(MODELS, "vitis-high", "machine-churn", "magnet-hierarchical"))
 def test_seven_tasks_make_the_rows_that_python_makes_at_once(stage: Stage, name: str) -> None:
     made, model = made_rows(stage, name, 7), MODELS[name](**small(name))
-    whole = pa.Table.from_batches([_all_rows(model, 4)(0, model.nodes)]).cast(table_of(name).schema)
+    whole = pa.Table.from_batches([all_rows(model, 4)(0, model.nodes)]).cast(table_of(name).schema)
     assert made.num_rows > 0
     assert made.equals(in_order(whole))
 

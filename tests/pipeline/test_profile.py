@@ -8,11 +8,11 @@ from grapevine.model.errors import UsageError
 from grapevine.model.manifest import Manifest
 from grapevine.model.store import read_table
 from grapevine.model.workload import Workload
-from grapevine.pipeline.generate import generate_here
 from grapevine.pipeline.profile import ProfileConfig, measure_overlap, profile
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
 from grapevine.synthetic.base import SubscriptionModel
+from grapevine.synthetic.folder import generate_here
 from tests import naive
 
 

@@ -15,7 +15,6 @@ from grapevine.model.location import Location
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import write_table
 from grapevine.model.workload import Workload
-from grapevine.pipeline.generate import generate_here
 from grapevine.pipeline.sample import (
     USER_SAMPLES,
     BfsSample,
@@ -27,6 +26,7 @@ from grapevine.pipeline.sample import (
     sampled_users,
 )
 from grapevine.pipeline.stage import Stage
+from grapevine.synthetic.folder import generate_here
 from grapevine.synthetic.vitis import VitisRandom
 from tests import naive
 

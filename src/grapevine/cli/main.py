@@ -1,29 +1,14 @@
-"""The command `grapevine`: its subcommands in the order of the help, and its entry point.
-
-The modules of all subcommands take seconds to import (numba, Spark, plotting), so each is imported when its command is
-called; what the help says of them stands here. `tests/cli/test_main.py` compares it with what they say themselves.
-"""
+"""The command `grapevine`: its subcommands in the order of the help, and its entry point."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand, TyperGroup
-from typer.main import get_group
 
 from grapevine.cli.console import one_line_errors, stop_on_signals
+from grapevine.cli.lazy import Command, lazy_group
 from grapevine.version import __version__
-
-
-class Command(NamedTuple):
-    """Where a subcommand is, and what the help of all commands says of it."""
-
-    module: str
-    attribute: str  # a function, a group of commands, or `add_to`, which adds the command to an app
-    help: str
-
 
 COMMANDS = {
     "workload": Command(
@@ -109,37 +94,9 @@ COMMANDS = {
 }
 
 
-class Commands(TyperGroup):
-    """Subcommands that are imported when they are called; until then there is their name and what the help says."""
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        self.commands = {name: TyperCommand(name, help=command.help) for name, command in COMMANDS.items()}
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that these arguments call."""
-        if args and args[0] in COMMANDS:
-            self.commands[args[0]] = load(args[0])
-        return super().resolve_command(ctx, args)
-
-
-def load(name: str) -> Any:
-    """Import a subcommand."""
-    command = COMMANDS[name]
-    found = getattr(import_module(f"grapevine.cli.{command.module}"), command.attribute)
-    holder = typer.Typer(rich_markup_mode="rich")
-    if command.attribute == "add_to":
-        found(holder)
-    elif isinstance(found, typer.Typer):
-        holder.add_typer(found, name=name)
-    else:
-        holder.command(name)(found)
-    return get_group(holder).commands[name]
-
-
 app = typer.Typer(
     name="grapevine",
-    cls=Commands,
+    cls=lazy_group(COMMANDS),
     no_args_is_help=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -17,12 +17,13 @@ from grapevine.model.location import Location, local_copy, local_draft
 from grapevine.model.manifest import is_complete, read_manifest
 from grapevine.model.tables import CHURN, LATENCY, SUBSCRIPTIONS, Table
 from grapevine.pipeline.formats import FORMATS
-from grapevine.pipeline.generate import fits_a_task, generate, generate_here
+from grapevine.pipeline.generate import generate
 from grapevine.pipeline.ingest import ingest
 from grapevine.pipeline.sample import USER_SAMPLES, SubscriberSample, sample
 from grapevine.pipeline.stage import Stage
 from grapevine.synthetic import MODELS
 from grapevine.synthetic.base import SubscriptionModel
+from grapevine.synthetic.folder import fits_a_task, generate_here
 
 KIND = "workload"
 WORKLOADS = "workloads"  # the folder of an experiment's workloads
