@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grapevine.metrics.overlay import ring_correctness, topic_clusters
+from grapevine.metrics.overlay import FIRST_TOPICS, ring_correctness, topic_clusters, topic_to_draw
 from tests.worlds import topic_world
 
 
@@ -34,3 +34,20 @@ def test_ring_correctness_counts_nodes_with_both_true_neighbours() -> None:
     assert ring_correctness(ids, alive, successor, predecessor) == pytest.approx(0.75)
     predecessor[2] = 0  # wrong twice is one wrong node
     assert ring_correctness(ids, alive, successor, predecessor) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    ("topics", "chosen"),
+    [
+        ([(90, 1, 90), (30, 2, 28), (40, 3, 35)], 2),
+        ([(90, 1, 90), (10, 4, 5), (60, 2, 55)], 1),
+        ([(9, 2, 5), (61, 2, 50), (30, 5, 20), (30, 1, 30)], 1),
+        ([(20, 20, 1), (25, 25, 1), (25, 25, 1)], 1),
+        ([(70, 1, 70)] * FIRST_TOPICS + [(30, 2, 20)], 0),
+        ([(0, 0, 0)], 0),
+    ],
+    ids=["most outside", "bounds and ties", "none of them", "no clusters", "the first hundred", "nobody there"],
+)
+def test_the_topic_to_draw_has_few_clusters_and_can_be_read(topics: list[tuple[int, int, int]], chosen: int) -> None:
+    """Each topic: online subscribers, clusters, subscribers in the largest."""
+    assert topic_to_draw(*np.array(topics, np.int64).T) == chosen

@@ -81,3 +81,40 @@ def test_deliveries_by_hops_are_those_of_the_events_by_their_rates(engine: Round
     assert set(whole.hops["round"]) == {engine.now}
     reached = whole.events["reached"] * whole.events["rate"]
     assert whole.hops["deliveries"].sum() == pytest.approx(reached.sum() / engine.network.rates.mean(), rel=1e-3)
+
+
+def clusters_of(found: dict[str, Any]) -> tuple[int, list[int]]:
+    """The drawn topic, and the sizes of its clusters."""
+    nodes = found[tables.DRAWN_NODES.name].to_pylist()
+    sizes = Counter(node["cluster"] for node in nodes if node["cluster"] is not None)
+    return nodes[0]["topic"], sorted(sizes.values(), reverse=True)
+
+
+def test_a_topic_of_a_few_clusters_is_drawn_with_what_joins_them(engine: Rounds) -> None:
+    found = tables_of(engine)
+    rows = found[tables.TOPIC_OVERLAY.name].to_pylist()
+    telling = [row for row in rows if 2 <= row["clusters"] <= 4 and 10 <= row["subscribers"] <= 60]
+    topic, sizes = clusters_of(found)
+    if engine.name == "vitis":
+        assert telling, "or this test says nothing"
+        assert rows[topic] in telling
+        assert {"gateway", "relay"} <= {node["role"] for node in found[tables.DRAWN_NODES.name].to_pylist()}
+    popular = max(rows, key=lambda row: row["subscribers"])
+    most = max(telling, key=lambda row: row["subscribers"] - row["largest_cluster"], default=popular)
+    assert topic == most["topic"]
+    assert (sum(sizes), len(sizes), sizes[0]) == tuple(
+        most[name] for name in ("subscribers", "clusters", "largest_cluster")
+    )
+
+
+def test_where_links_between_subscribers_carry_nothing_the_most_popular_topic_is_drawn() -> None:
+    engine = Rounds("rvr", workload_of(), make_config("rvr", {"table_size": 8}), threads=2)
+    for _ in range(12):
+        engine.step()
+    found = tables_of(engine)
+    rows = found[tables.TOPIC_OVERLAY.name].to_pylist()
+    most = max(row["subscribers"] for row in rows)
+    topic, sizes = clusters_of(found)
+    assert any(2 <= row["clusters"] <= 4 and 10 <= row["subscribers"] < most for row in rows), "that have links, too"
+    assert rows[topic]["subscribers"] == most
+    assert sizes == [1] * most

@@ -1,4 +1,4 @@
-"""What an overlay looks like: its ring, and per topic the clusters of its subscribers' graph."""
+"""What an overlay looks like: its ring, per topic the clusters of its subscribers' graph, and which topic to show."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from numpy.typing import NDArray
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.topic_graph import leave, new_scratch, open_topic, spread
+
+FIRST_TOPICS = 100  # among which one is chosen to be drawn
+_TELLING = 2, 4  # clusters, from … to: enough to show what joins them, few enough to tell apart
+_LEGIBLE = 10, 60  # subscribers, from … to: more of them are a ball of wool
 
 
 def ring_correctness(
@@ -58,3 +62,17 @@ def topic_clusters(
                 largest = max(largest, size)
         out[topic, 0], out[topic, 1], out[topic, 2] = online, clusters, largest
         leave(members, graph)
+
+
+def topic_to_draw(subscribers: NDArray[np.int64], clusters: NDArray[np.int64], largest: NDArray[np.int64]) -> int:
+    """The topic, of those that these arrays are by, whose picture tells most: one of a few clusters that can be told
+    apart, with most subscribers outside the largest cluster.
+
+    Only the first hundred topics count, and there is at least one. Where none of them has 2 – 4 clusters and 10 – 60
+    subscribers, it is the one with most subscribers. Of equals it is the first.
+    """
+    subscribers, clusters, largest = (found[:FIRST_TOPICS] for found in (subscribers, clusters, largest))
+    telling = (clusters >= _TELLING[0]) & (clusters <= _TELLING[1])
+    legible = (subscribers >= _LEGIBLE[0]) & (subscribers <= _LEGIBLE[1])
+    chosen = telling & legible
+    return int(np.argmax(np.where(chosen, subscribers - largest, -1) if chosen.any() else subscribers))

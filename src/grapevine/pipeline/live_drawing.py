@@ -12,22 +12,22 @@ from pyspark.sql import functions as F
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from grapevine.metrics.overlay import topic_to_draw
 from grapevine.model import tables
 from grapevine.model.ids import RING_SIZE
 from grapevine.model.location import Location
 from grapevine.model.store import read_table
 
-_FIRST_TOPICS = 100  # as in simulations
 _LAST_EVENTS = 10  # whose ways are drawn
 
 
 def drawn_topic(folder: Location) -> int | None:
-    """The topic to draw: the one with most online subscribers among the first hundred, by the stored `topic_overlay`.
-
-    Of equals the lowest number; None when there is no topic.
-    """
-    found = read_table(folder, tables.TOPIC_OVERLAY).slice(0, _FIRST_TOPICS)
-    return int(found["topic"][int(np.argmax(found["subscribers"].to_numpy()))].as_py()) if len(found) else None
+    """The topic to draw, chosen as in simulations, by the stored `topic_overlay`; None when there is no topic."""
+    found = read_table(folder, tables.TOPIC_OVERLAY)
+    if not len(found):
+        return None
+    chosen = topic_to_draw(*(found[name].to_numpy() for name in ("subscribers", "clusters", "largest_cluster")))
+    return int(found["topic"][chosen].as_py())
 
 
 def draw(

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from grapevine.metrics.findings import LOOKUP_HOPS, MESSAGES, RING, UTILITY
 from grapevine.metrics.headlines import headlines
+from grapevine.metrics.overlay import FIRST_TOPICS, topic_to_draw
 from grapevine.metrics.structure import CONNECTED_TOPICS, DEGREE, DEGREE_MAX, DIAMETER, GATEWAYS_PER_TOPIC
 from grapevine.metrics.timed import DELAY_MS_AT, STRETCH_AT, over_distance, quantile
 from grapevine.metrics.traffic import delivery_hops, node_overhead, outcome
@@ -194,18 +195,21 @@ def _topic_row(run: PeerRun, topic: int, graph: Graph, online: Container[Address
 
 
 def _drawn(run: PeerRun, graphs: list[Graph]) -> dict[str, pa.Table]:
-    """The graph of the topic with most subscribers among the first hundred."""
-    topic = int(np.argmax(run.workload.topic_nodes.sizes()[:100]))
+    """The graph of one topic, and who of its subscribers is connected without the help of relays."""
+    clusters = [_clusters(run, topic, graph) for topic, graph in enumerate(graphs[:FIRST_TOPICS])]
+    sizes = [Counter(found.values()) for found in clusters]
+    counts = [
+        (len(found), len(each), max(each.values(), default=0)) for found, each in zip(clusters, sizes, strict=True)
+    ]
+    topic = topic_to_draw(*np.array(counts, np.int64).T)
     graph, wanting = graphs[topic], run.interested[topic]
-    parts = _parts(graph)
-    sizes = Counter(parts[node] for node in graph if node in wanting)
-    rank = {part: number for number, (part, _) in enumerate(sizes.most_common())}
+    rank = {cluster: number for number, (cluster, _) in enumerate(sizes[topic].most_common())}
     nodes = [
         {
             "topic": topic,
             "node": node,
             "role": _role(run, node, topic),
-            "cluster": rank[parts[node]] if node in wanting else None,
+            "cluster": rank[clusters[topic][node]] if node in wanting else None,
             "position": _angle(run, node, topic),
         }
         for node in sorted(graph)
@@ -219,6 +223,15 @@ def _drawn(run: PeerRun, graphs: list[Graph]) -> dict[str, pa.Table]:
         tables.DRAWN_NODES.name: pa.Table.from_pylist(nodes, schema=tables.DRAWN_NODES.schema),
         tables.DRAWN_LINKS.name: pa.Table.from_pylist(links, schema=tables.DRAWN_LINKS.schema),
     }
+
+
+def _clusters(run: PeerRun, topic: int, graph: Graph) -> dict[Address, int]:
+    """The cluster that each subscriber in a topic's graph is in: those that links between subscribers, or to the
+    publisher, connect."""
+    wanting = run.interested[topic]
+    inside = wanting | {run.publishers[topic]}
+    parts = _parts({node: others for node, others in graph.items() if node in inside})
+    return {node: part for node, part in parts.items() if node in wanting}
 
 
 def _role(run: PeerRun, node: Address, topic: int) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from grapevine.metrics.overlay import topic_to_draw
 from grapevine.metrics.traffic import node_overhead
 from grapevine.model import tables
 from grapevine.sim.rounds import Rounds, Traffic
@@ -17,13 +18,14 @@ from grapevine.sim.snapshot import draw_topic, links_of
 
 def final_tables(engine: Rounds, traffic: Traffic, *, diameter_topics: int) -> dict[str, pa.Table]:
     """The tables of events, nodes, topics and links. Diameters are those of so many topics, evenly chosen."""
+    topics = _topic_overlay(engine, diameter_topics)
     return {
         tables.EVENTS.name: _table(tables.EVENTS, traffic.events),
         tables.DELIVERY_HOPS.name: _table(tables.DELIVERY_HOPS, traffic.hops),
         tables.NODE_LOAD.name: _node_load(engine, traffic.load),
-        tables.TOPIC_OVERLAY.name: _topic_overlay(engine, diameter_topics),
+        tables.TOPIC_OVERLAY.name: topics,
         tables.LINKS.name: _table(tables.LINKS, links_of(engine)),
-        **_drawn(engine),
+        **_drawn(engine, topics),
     }
 
 
@@ -66,10 +68,18 @@ def _topic_overlay(engine: Rounds, diameter_topics: int) -> pa.Table:
     return _table(tables.TOPIC_OVERLAY, columns)
 
 
-def _drawn(engine: Rounds) -> dict[str, pa.Table]:
-    """The graph of the topic with most subscribers among the first hundred: enough of them to show clusters."""
-    sizes = np.diff(engine.network.topic_nodes.starts)[:100]
-    nodes, links = draw_topic(engine, int(np.argmax(sizes)))
+def _drawn(engine: Rounds, topics: pa.Table) -> dict[str, pa.Table]:
+    """The graph of one topic, chosen by the table `topic_overlay`.
+
+    Where the links between subscribers carry no events, they make no clusters that a picture could show: each
+    subscriber is one of its own.
+    """
+    subscribers, clusters, largest = (
+        topics[name].to_numpy() for name in ("subscribers", "clusters", "largest_cluster")
+    )
+    if not engine.system.delivery().floods:
+        clusters, largest = subscribers, np.minimum(subscribers, 1)
+    nodes, links = draw_topic(engine, topic_to_draw(subscribers, clusters, largest))
     return {
         tables.DRAWN_NODES.name: pa.table(nodes, schema=tables.DRAWN_NODES.schema),
         tables.DRAWN_LINKS.name: pa.table(links, schema=tables.DRAWN_LINKS.schema),
