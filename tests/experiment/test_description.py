@@ -349,6 +349,50 @@ def test_a_plot_of_what_nobody_measures_is_a_mistake(tmp_path: Path, plot: str, 
     assert "1 mistake\n" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("plot", "expected"),
+    [
+        (
+            'x = "tabel_size"\ny = "hops"',
+            "e.toml:28: plots.x: no grid has 'tabel_size': choose one of system, workload, nodes, table_size; "
+            "did you mean table_size?",
+        ),
+        (
+            'x = "rounds"\ny = "hops"',
+            "e.toml:28: plots.x: no grid has 'rounds': choose one of system, workload, nodes, ",
+        ),
+        ('x = "topics"\ny = "hops"', "e.toml:28: plots.x: no grid has 'topics': choose one of "),
+        ('x = 5\ny = "hops"', "e.toml:28: plots.x: no grid has 5: choose one of "),
+        (
+            'kind = "progress"\nx = "round"\ny = "hit_ratio"',
+            "e.toml:29: plots.x: a plot of kind progress has no key x; it has ",
+        ),
+        (
+            'kind = "distribution"\nquantity = "degree"\nlog_y = true',
+            "e.toml:30: plots.log_y: a plot of kind distribution has no key log_y; it has ",
+        ),
+        ("kind = [1]", "e.toml:28: plots.kind: [1]: choose one of series, distribution, progress"),
+        ('kind = "distribution"', "e.toml:27: plots.quantity: a plot of this kind needs it"),
+        ('xx = "nodes"\nx = "nodes"\ny = "hops"', "e.toml:28: plots.xx: a plot of kind series has no key xx; it has "),
+    ],
+)
+def test_an_axis_that_is_not_there_is_a_mistake_with_its_line(tmp_path: Path, plot: str, expected: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_experiment(write(tmp_path, f"{GOOD}\n[[plots]]\n{plot}\n"))
+    assert expected in str(caught.value)
+    assert ": 1 mistake\n" in str(caught.value)
+
+
+@pytest.mark.parametrize("x", ["system", "workload", "nodes", "table_size", "mean_up_s", "driver"])
+def test_whatever_a_grid_varies_may_lie_along_x(tmp_path: Path, x: str) -> None:
+    churn = 'churn = { model = "spidercast-churn", mean_up_s = [50.0, 100.0], round_s = 0.5 }'
+    text = GOOD.replace('name = "small"\n', f'name = "small"\n{churn}\n')
+    text = text.replace('system = "opt"\n', 'system = "opt"\ndriver = "rounds"\n')
+    for quick in (False, True):
+        made = read_experiment(write(tmp_path, f'{text}\n[[plots]]\nx = "{x}"\ny = "hops"\n'), quick=quick)
+        assert made.plots[-1]["x"] == x
+
+
 @pytest.mark.parametrize("name", ["delay_ms_p95", "rejoins_at_height_3", "connect_ok_per_change", "degree_over_15"])
 def test_a_plot_may_show_a_member_of_a_family(tmp_path: Path, name: str) -> None:
     made = read_experiment(write(tmp_path, f'{GOOD}\n[[plots]]\nx = "table_size"\ny = "{name}"\n'))

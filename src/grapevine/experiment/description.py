@@ -56,13 +56,17 @@ from grapevine.synthetic import MODELS
 from grapevine.synthetic.base import ChurnModel
 from grapevine.systems.registry import all_systems
 
-PLOT_KINDS = "series", "distribution", "progress"
+PLOT_KINDS = {  # what each shows, and what else may be said of it
+    "series": (("x", "y"), ("log_x", "log_y", "claimed")),
+    "distribution": (("quantity",), ()),
+    "progress": (("y",), ("log_y", "claimed")),
+}
 USER_SAMPLES = "bfs", "followees", "k-core", "users"  # how `users` of a trace are chosen (pipeline/sample)
 SAMPLE_KEYS = "seed_topics", "publishers"  # of the sample by subscribers (Rappel §6.1.2)
 _FOLDER_KEYS = "name", "folder", "churn"
 _TRACE_KEYS = "name", "trace", "path", "users", "sample", "churn", *SAMPLE_KEYS
 _TOP = "title", "paper", "figure", "claims", "notes", "seeds", "run", "clock", "workloads", "systems", "plots", "quick"
-_PLOT_KEYS = "title", "kind", "x", "y", "quantity", "x_label", "y_label", "percent", "log_x", "log_y", "claimed"
+_PLOT_KEYS = "title", "kind", "x_label", "y_label", "percent"  # of plots of any kind
 _SYSTEM_KEYS = "system", "driver", "workloads"
 _QUICK_KEYS = "nodes", "users", "rounds", "seeds", "hours", "seed_topics"
 
@@ -164,8 +168,9 @@ class _Checker(Mistakes):
         seeds = replaced.get("seeds", content.get("seeds", [1]))
         if not (isinstance(seeds, list) and seeds and all(type(seed) is int and seed >= 0 for seed in seeds)):
             self.note(("seeds",), "needs a list of whole numbers of 0 or more")
+        axes = _axes(workloads, systems)
         for i, plot in enumerate(content.get("plots", [])):
-            self.plot(("plots", i), plot)
+            self.plot(("plots", i), plot, axes)
         if self.mistakes or run is None or clock is None:
             return None
         return Experiment(
@@ -335,23 +340,36 @@ class _Checker(Mistakes):
             return None
         return self.made((table,), kind, settings)
 
-    def plot(self, where: Key, plot: dict[str, Any]) -> None:
-        self.known(where, plot, _PLOT_KEYS, owner="a plot")
-        if plot.get("kind", "series") not in PLOT_KINDS:
-            self.note((*where, "kind"), none_of(plot["kind"], PLOT_KINDS))
-        needed = {"series": ("x", "y"), "distribution": ("quantity",), "progress": ("y",)}
-        for key in needed.get(plot.get("kind", "series"), ()):
-            if key not in plot:
-                self.note((*where, key), "a plot of this kind needs it")
-        if mistake := _unknown_measure(plot):
-            self.note((*where, "quantity" if plot.get("kind") == "distribution" else "y"), mistake)
+    def plot(self, where: Key, plot: dict[str, Any], axes: list[str]) -> None:
+        """A plot; `axes` are those that its x may be."""
+        kind = plot.get("kind", "series")
+        if kind not in list(PLOT_KINDS):  # whatever its type
+            self.note((*where, "kind"), none_of(kind, PLOT_KINDS))
+            return
+        needed, more = PLOT_KINDS[kind]
+        self.known(where, plot, [*_PLOT_KEYS, *needed, *more], owner=f"a plot of kind {kind}")
+        for key in [key for key in needed if key not in plot]:
+            self.note((*where, key), "a plot of this kind needs it")
+        if mistake := _unknown_measure(kind, plot):
+            self.note((*where, needed[-1]), mistake)
+        if "x" in needed and plot.get("x", axes[0]) not in axes:
+            self.note((*where, "x"), none_of(plot["x"], axes, "no grid has "))
 
 
-def _unknown_measure(plot: dict[str, Any]) -> str | None:
+def _axes(workloads: list[dict[str, Any]], systems: list[dict[str, Any]]) -> list[str]:
+    """What may lie along x: systems, workloads, and whatever a grid varies. [quick] may leave one value of a grid."""
+    churns = [entry["churn"] for entry in workloads if isinstance(entry.get("churn"), dict)]
+    varied = [
+        key for entry in [*workloads, *churns, *systems] for key, value in entry.items() if isinstance(value, list)
+    ]
+    drivers = ["driver"] if any("driver" in entry for entry in systems) else []
+    return ["system", "workload", *drivers, *dict.fromkeys(key for key in varied if key != "workloads")]
+
+
+def _unknown_measure(kind: str, plot: dict[str, Any]) -> str | None:
     """What to say when nothing of the name that a plot shows is measured; None if it is, or if none is named."""
-    kind = plot.get("kind", "series")
     name = plot.get("quantity" if kind == "distribution" else "y")
-    if name is None or kind not in PLOT_KINDS:
+    if name is None:
         return None
     if kind == "series":
         return None if find(str(name)) else unknown(name, CATALOGUE)
