@@ -136,6 +136,9 @@ def test_mistakes_get_one_line(
 def test_systems_explain_themselves() -> None:
     listed = run("systems")
     assert all(name in listed.stdout for name in ("opt", "rvr", "vitis"))
+    for name, needed in (("gm", "a centre that knows"), ("vitis", "")):
+        assert json.loads(run("systems", name, "--json").stdout)[0]["needs"][: len("a centre that knows")] == needed
+        assert ("  needs a centre that knows" in run("systems", name).stdout) == bool(needed)
     facets = json.loads(run("systems", "vitis", "--json").stdout)[0]["facets"]
     assert list(facets) == ["rounds", "peers", "live"] and "clock" in facets["peers"]
     found = {facet: {one["name"]: one for one in said["parameters"]} for facet, said in facets.items()}

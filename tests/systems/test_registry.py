@@ -127,6 +127,13 @@ def test_a_driver_that_a_system_lacks_is_answered_with_those_it_has() -> None:
         choose_driver("vitis-peers", None)
 
 
+def test_a_system_says_what_it_knows_of_the_whole_network() -> None:
+    needy = {name for name, system in all_systems().items() if system.needs}
+    assert {"gm", "lowoda", "minmax-oda", "omen", "ring-per-topic", "spidercast"} <= needy
+    assert not {"vitis", "rvr", "opt", "magnet", "rappel", "scribe"} & needy
+    assert system_named("gm").needs.startswith("a centre that knows everybody")
+
+
 def test_two_systems_cannot_have_one_name() -> None:
     vitis = system_named("vitis")
     assert register(vitis) is vitis  # the same one, once more

@@ -27,6 +27,8 @@ def systems(
         facets = ", ".join(system.facets)
         out.print(f"[bold]{system.name}[/]  {escape(system.summary)}", highlight=False)
         out.print(f"  [dim]{escape(system.paper)} · {facets}[/]", highlight=False)
+        if system.needs:
+            out.print(f"  needs {escape(system.needs)}", highlight=False)
         if name:
             _print_facets(system)
     for missing, reason in ({} if name else broken()).items():
@@ -68,7 +70,8 @@ def _describe_system(system: System) -> dict[str, Any]:
     }
     if "peers" in facets:
         facets["peers"]["clock"] = _parameters(ClockConfig, {})
-    return {"name": system.name, "summary": system.summary, "paper": system.paper, "facets": facets}
+    about = {"name": system.name, "summary": system.summary, "paper": system.paper, "needs": system.needs}
+    return about | {"facets": facets}
 
 
 def _parameters(config: type[Config], other: dict[str, Any]) -> list[dict[str, Any]]:

@@ -58,6 +58,14 @@ class System:
         """By what it can be simulated; the first is the default."""
         return [name for name in DRIVERS if name in self.facets]
 
+    @property
+    def needs(self) -> str:
+        """What it knows of the whole network that its nodes do not find out by messages, in words; empty: nothing.
+
+        No network could run a system that needs something as it is: its numbers are a bound for the others.
+        """
+        return next((needs for facet in self.facets.values() if (needs := getattr(facet, "needs", ""))), "")
+
     def config_type(self, facet: str) -> type[Config]:
         """The parameters of a facet; UsageError if the system has no such facet."""
         if facet not in self.facets:
