@@ -20,6 +20,7 @@ def test_a_table_shows_cells_and_says_what_they_are_sorted_by() -> None:
     assert document.texts("td") == ["9.04%", "–"]
     assert document.attributes("data-by") == ["vitis", "0.0904", "rvr"], "what is not there is sorted by nothing"
     assert document.attributes("class").count("number") == 1 + 2
+    assert [text for text in document.texts("span") if text] == ["Values."], "the caption"
     assert document.attributes("scope") == ["col", "col", "row", "row"]
 
 

@@ -38,9 +38,9 @@ def sortable_table(caption: str, columns: Sequence[str], rows: Sequence[Sequence
     body = "".join(
         f"<tr>{''.join(_cell(cell, i == 0, i in numeric) for i, cell in enumerate(row))}</tr>" for row in rows
     )
-    name = f'aria-label="{text(caption)}"'
-    table = f'<table class="sortable" {name}><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
-    return f'<p class="caption">{text(caption)}.</p><div class="scroll" tabindex="0" role="region" {name}>{table}</div>'
+    title = f"<caption><span>{text(caption)}.</span></caption>"
+    table = f'<table class="sortable">{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}">{table}</div>'
 
 
 def _cell(cell: Cell, first: bool, numeric: bool) -> str:

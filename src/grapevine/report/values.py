@@ -11,12 +11,16 @@ from urllib.parse import quote
 from grapevine.metrics.catalogue import Metric, described
 from grapevine.metrics.findings import CPU_S, WALL_S
 from grapevine.metrics.numbers import number
-from grapevine.metrics.traffic import OUTCOME
+from grapevine.metrics.structure import DEGREE, DEGREE_MAX
+from grapevine.metrics.traffic import BYTES_PER_EVENT, HIT_RATIO, HOPS, NOTIFICATIONS_PER_EVENT, OVERHEAD
 from grapevine.report.looks import Looks, extra_label
-from grapevine.report.markup import Cell, link, sortable_table, text
+from grapevine.report.markup import Cell, definition_list, link, sortable_table, text
 from grapevine.report.words import duration, parameter_name, value_name
 from grapevine.sim.result import SIMULATIONS
+from grapevine.systems.registry import all_systems
 
+# What every table begins with. Overhead counts what nobody wanted, and a flood has none: its cost stands beside it.
+FIRST = HIT_RATIO, OVERHEAD, NOTIFICATIONS_PER_EVENT, BYTES_PER_EVENT, HOPS, DEGREE, DEGREE_MAX
 Row = dict[str, Any]
 Point = tuple[str, str, str]  # system, workload, parameters as stored
 
@@ -29,7 +33,9 @@ def series_tables(rows: list[Row], plotted: list[str], looks: Looks) -> str:
     main = [name for name in _first(plotted) if name in present]
     several = any(row["runs"] > 1 for row in rows)
     means = "means over seeds ± half their 95% confidence interval" if several else "one seed each"
-    made = _series_table(f"The measures that the figures show: {means}", rows, main or present, looks)
+    made = _series_table(
+        f"What became of events, what it cost, and what the figures show: {means}", rows, main or present, looks
+    )
     if main and len(present) > len(main):
         ordered = main + [name for name in present if name not in main]
         inner = _series_table(f"All measures: {means}", rows, ordered, looks)
@@ -38,8 +44,14 @@ def series_tables(rows: list[Row], plotted: list[str], looks: Looks) -> str:
 
 
 def _first(plotted: list[str]) -> list[str]:
-    """The measures that tables begin with: those of the figures, and what became of events."""
-    return list(dict.fromkeys((*plotted, *(metric.name for metric in OUTCOME))))
+    """The measures that tables begin with: what became of events and what it cost, and those of the figures."""
+    return list(dict.fromkeys((*(metric.name for metric in FIRST), *plotted)))
+
+
+def _needs(system: str) -> str | None:
+    """What a system knows of the whole network; None of one that is not here."""
+    found = all_systems().get(system)
+    return None if found is None else found.needs
 
 
 def _series_table(caption: str, rows: list[Row], names: list[str], looks: Looks) -> str:
@@ -67,21 +79,26 @@ def runs_table(runs: list[Row], metrics: list[Row], plotted: list[str], looks: L
     keys = _parameter_keys(runs)
     parameters = [parameter_name(key) for key in keys]
     headings = [*(metric.heading for metric in measures), WALL_S.label, CPU_S.label]
-    columns = ["run", "system", "workload", *parameters, "seed", "status", *headings]
+    columns = ["system", "workload", *parameters, "seed", "status", "global knowledge", *headings, "run"]
     body = []
     for run in sorted(runs, key=lambda run: (*_order(_point(run), looks), run["seed"])):
         name, done = run["run_id"], run["status"] == "done"
         shown = link(f"{base}/{SIMULATIONS}/{quote(f'run_id={name}', safe='=')}/", name[:8]) if done else text(name[:8])
-        cells = [Cell(shown, name), Cell.of(run["system"]), Cell.of(run["workload"])]
+        cells = [Cell.of(run["system"]), Cell.of(run["workload"])]
         cells += [*_parameter_cells(run["parameters"], keys), Cell.of(str(run["seed"]), run["seed"])]
         cells.append(Cell.of("done") if done else Cell(f'<b class="failed">{text(run["status"])}</b>', run["status"]))
+        needs = _needs(run["system"])
+        cells.append(Cell.of("–" if needs is None else "yes" if needs else "no"))
         for metric in measures:
             value = values.get((name, metric.name))
             cells.append(_number(value, metric.shown(value)))
         cells += [_number(run[metric.name], duration(run[metric.name])) for metric in (WALL_S, CPU_S)]
-        body.append(cells)
-    texts = {0, 1, 2, 4 + len(keys)}
-    return sortable_table("All runs", columns, body, numeric=set(range(len(columns))) - texts)
+        body.append([*cells, Cell(shown, name)])
+    texts = {0, 1, 3 + len(keys), 4 + len(keys), len(columns) - 1}
+    known = [(name, f"needs {needs}") for name in looks.systems if (needs := _needs(name))]
+    return sortable_table("All runs", columns, body, numeric=set(range(len(columns))) - texts) + (
+        f"<p>Global knowledge, which no network has:</p>{definition_list(known)}" if known else ""
+    )
 
 
 def _mean(row: Row | None, metric: Metric) -> Cell:
