@@ -1,47 +1,26 @@
-"""Axes and layers of charts."""
+"""Layers of charts."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from grapevine.report.charts import HEIGHT, Point, XAxis, YAxis, draw, y_axis
+from grapevine.report.apart import LABEL_GAP
+from grapevine.report.axes import Point, XAxis, YAxis
+from grapevine.report.charts import HEIGHT, draw
 from grapevine.report.looks import CIRCLE, COLOURS, Line
 
-LINE = Line("vitis", COLOURS[0], (), CIRCLE)
+LINE, OTHER = Line("vitis", COLOURS[0], (), CIRCLE), Line("rvr", COLOURS[1], (), CIRCLE)
+Y = YAxis("overhead", percent=True, domain=(0.0, 1.0))
 
 
 def point(y: float, half: float = 0.0, **more: Any) -> Point:
     return {"line": "vitis", "y": y, "low": y - half, "high": y + half, "shown": str(y), "mark": True, **more}
 
 
-@pytest.mark.parametrize(
-    ("points", "options", "domain"),
-    [
-        ([point(2.0), point(8.0)], {}, (0.0, 8.0)),
-        ([point(97.0), point(99.0)], {}, (97.0, 99.0)),
-        ([point(0.99, 0.05)], {"percent": True}, (0.94, 1.0)),
-        ([point(1.0, 3.0)], {}, (0.0, 4.0)),
-        ([point(5.0)], {"more": [20.0]}, (0.0, 20.0)),
-        ([point(0.0)], {}, (0.0, 1.0)),
-        ([point(2.0), point(200.0)], {"log": True}, (2.0, 200.0)),
-        ([point(0.0), point(200.0)], {"log": True}, (0.0, 200.0)),
-    ],
-    ids=["from 0", "not from 0", "no share above 1", "no spread below 0", "claims", "all 0", "log", "log of 0"],
-)
-def test_the_y_axis_holds_all_points_and_nothing_impossible(
-    points: list[Point], options: dict[str, Any], domain: tuple[float, float]
-) -> None:
-    given: dict[str, Any] = {"percent": False} | options
-    made = y_axis("y", points, **given)
-    assert made.domain == pytest.approx(domain)
-    assert made.log == (bool(options.get("log")) and domain[0] > 0)
-
-
-def spec(points: list[Point], claims: list[Point] | None = None, x: XAxis | None = None) -> dict[str, Any]:
-    y = YAxis("overhead", percent=True, domain=(0.0, 1.0))
-    return draw(points, claims or [], [LINE], x or XAxis("size"), y, description="a chart", height=HEIGHT)
+def spec(
+    points: list[Point], claims: list[Point] | None = None, x: XAxis | None = None, lines: tuple[Line, ...] = (LINE,)
+) -> dict[str, Any]:
+    return draw(points, claims or [], lines, x or XAxis("size"), Y, description="a chart", height=HEIGHT)
 
 
 def marks(made: dict[str, Any]) -> list[str]:
@@ -84,3 +63,30 @@ def test_long_names_of_categories_lean() -> None:
 
     assert angle("high", "low") == 0
     assert angle("a workload with a long name", "another one with a longer name") == -35
+
+
+def test_names_stand_at_the_ends_of_lines_far_enough_apart_to_be_read() -> None:
+    lines = LINE, OTHER
+    ends = [point(0.5, x=9), point(0.505, x=9) | {"line": "rvr"}]
+    made = spec([point(0.1, x=1), point(0.9, x=1) | {"line": "rvr"}, *ends], lines=lines)
+    labels = made["datasets"]["labels"]
+    assert [(label["line"], label["x"], label["y"]) for label in labels] == [("vitis", 9, 0.5), ("rvr", 9, 0.505)]
+    apart = HEIGHT * abs(labels[0]["at"] - labels[1]["at"])
+    assert round(apart, 6) == LABEL_GAP
+    assert labels[1]["at"] > labels[0]["at"], "in the order of the ends"
+    assert [layer["name"] for layer in made["layer"][-2:]] == ["label strokes", "label names"]
+    assert made["usermeta"]["labelRoom"] > 6 * len("vitis")
+
+
+def test_a_line_that_ends_early_has_no_name_beside_it_and_a_level_has() -> None:
+    early, level = point(0.9, x=1) | {"line": "rvr"}, point(0.7) | {"line": "opt"}
+    lines = LINE, OTHER, Line("opt", COLOURS[2], (), CIRCLE, flat=True)
+    made = spec([point(0.1, x=1), point(0.5, x=9), early, level], lines=lines)
+    assert [label["line"] for label in made["datasets"]["labels"]] == ["vitis", "opt"]
+
+
+def test_one_line_alone_and_marks_that_are_not_joined_have_no_names_beside_them() -> None:
+    alone = spec([point(0.1, x=1), point(0.5, x=9)])
+    marks = spec([point(0.1, x="a")], x=XAxis("workload", ("a",), connected=False), lines=(LINE, OTHER))
+    for made in (alone, marks):
+        assert "labels" not in made["datasets"] and "usermeta" not in made

@@ -62,6 +62,18 @@ def test_subscribers_without_a_link_are_no_clusters() -> None:
     assert made.clusters == [("var(--muted)", "2 on their own")]
 
 
+def test_one_on_its_own_is_a_cluster_like_others_where_there_are_few() -> None:
+    nodes = [*(node(i, cluster=0) for i in range(3)), node(3, cluster=1)]
+    assert [text for _, text in draw_topic(nodes, [], "x").clusters] == ["cluster 1: 3", "cluster 2: 1"]
+    scattered = [*nodes, *(node(i, cluster=i) for i in range(4, 8))]
+    assert [text for _, text in draw_topic(scattered, [], "x").clusters] == ["cluster 1: 3", "5 on their own"]
+
+
+def test_clusters_have_the_colours_of_the_palette_in_its_order() -> None:
+    made = draw_topic(NODES, [], "x", ["var(--b)", "var(--a)", "var(--c)"])
+    assert [colour for colour, _ in made.clusters] == ["var(--b)", "var(--a)"]
+
+
 def test_a_name_is_text() -> None:
     assert HOSTILE not in draw_topic(NODES, [], HOSTILE).svg
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from grapevine.report.looks import COLOURS, Key, Line, Looks, extra_label, natural, swatch
+from grapevine.report.looks import (
+    COLOURS,
+    GREY,
+    PLAIN,
+    SHAPES,
+    Key,
+    Line,
+    Looks,
+    extra_label,
+    in_common,
+    natural,
+    swatch,
+)
 
 
 def test_systems_differ_by_colour_and_workloads_by_shape() -> None:
@@ -53,3 +65,63 @@ def test_the_swatch_of_a_flat_line_has_no_marker() -> None:
     assert swatch(line).count("<path") == 2 and 'stroke-dasharray="7 3"' in swatch(line)
     assert swatch(line, joined=False).count("<path") == 1
     assert swatch(Line("a", COLOURS[0], (), "M0,0Z", flat=True)).count("<path") == 1
+
+
+def test_a_colour_means_the_same_system_whatever_a_figure_shows() -> None:
+    looks = Looks(["vitis", "rvr"], ["high", "low"])
+    plain = looks.lines({("rvr", "high", ""): False})
+    sized = looks.lines({("rvr", "high", f"size {size}"): False for size in (1, 2, 3)})
+    assert {line.colour for line in (*plain.values(), *sized.values())} == {COLOURS[1]}
+    assert {line.shape for line in (*plain.values(), *sized.values())} == {SHAPES[0]}, "shapes are workloads"
+    assert len({line.dash for line in sized.values()}) == 3
+
+
+def test_what_lies_along_x_has_no_colour() -> None:
+    lines = Looks(["vitis", "rvr"], ["high", "low"]).lines({("", on, ""): False for on in ("high", "low")})
+    assert [line.colour for line in lines.values()] == [PLAIN, PLAIN]
+    assert [line.shape for line in lines.values()] == [SHAPES[0], SHAPES[1]]
+
+
+def test_parameters_have_the_colours_where_nothing_else_varies() -> None:
+    lines = Looks(["vitis"], ["high"]).lines({("vitis", "high", f"size {size}"): False for size in (5, 10)})
+    assert [(line.colour, line.shape) for line in lines.values()] == [(COLOURS[i], SHAPES[i]) for i in range(2)]
+
+
+def test_labels_leave_out_what_has_a_panel_for_each_value() -> None:
+    keys: list[Key] = [(system, "w", f"size {size}") for system in ("a", "b") for size in (1, 2)]
+    lines = Looks(["a", "b"], ["w"]).lines(dict.fromkeys(keys, False), "parameters")
+    assert [line.label for line in lines.values()] == ["a", "a", "b", "b"]
+
+
+def test_a_legend_shows_what_lines_have_in_common_and_nothing_else() -> None:
+    one, other = Line("a", COLOURS[0], (), SHAPES[0]), Line("b", COLOURS[0], (7, 3), SHAPES[1])
+    both = in_common("system", [one, other])
+    assert (both.label, both.colour, both.dash, both.shape) == ("system", COLOURS[0], (), "")
+    assert in_common("a", [one]) == Line("a", COLOURS[0], (), SHAPES[0])
+    assert in_common("x", [one, Line("c", COLOURS[1], (), SHAPES[0])]).colour == PLAIN
+    assert swatch(both).count("<path") == 1, "a line without a marker"
+
+
+def test_colours_that_no_system_has_come_first_and_grey_last() -> None:
+    assert Looks(["a", "b"], ["w"]).spare_colours[:2] == [COLOURS[2], COLOURS[3]]
+    assert Looks(["a"], ["w"]).spare_colours[0] == COLOURS[0]
+    many = Looks([f"s{i}" for i in range(12)], ["w"]).spare_colours
+    assert sorted(many) == sorted(COLOURS) and many[-1] == GREY
+
+
+def test_marks_without_a_line_tell_parameters_apart_by_their_shapes() -> None:
+    keys: list[Key] = [("rvr", "", f"size {size}") for size in (1, 2)]
+    lines = Looks(["vitis", "rvr"], ["high", "low"]).lines(dict.fromkeys(keys, False), joined=False)
+    assert [(line.colour, line.shape, line.dash) for line in lines.values()] == [
+        (COLOURS[1], SHAPES[0], ()),
+        (COLOURS[1], SHAPES[1], ()),
+    ]
+
+
+def test_a_baseline_is_drawn_solid_unless_its_own_system_has_other_lines() -> None:
+    looks = Looks(["vitis", "opt"], ["high", "low"])
+    sizes: list[Key] = [("vitis", "high", f"size {size}") for size in (1, 2)]
+    apart = looks.lines(dict.fromkeys([*sizes, ("opt", "high", "")], False))
+    assert [line.dash for line in apart.values()] == [(), (7, 3), ()]
+    beside = looks.lines(dict.fromkeys([("vitis", "high", ""), *sizes], False))
+    assert len({line.dash for line in beside.values()}) == 3

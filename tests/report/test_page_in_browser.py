@@ -1,9 +1,13 @@
 """The page in a real browser, driven by its command line: nothing but Chromium is needed."""
 
+import base64
+import hashlib
 import re
 import shutil
 import subprocess
+from html import unescape
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -28,8 +32,9 @@ def open_page(page: Path, profile: Path, *options: str) -> tuple[str, list[str]]
 
 
 def with_script(page: Path, target: Path, script: str) -> Path:
-    """A copy that also runs this script, which the original's policy would refuse."""
-    source = re.sub(r'<meta http-equiv="Content-Security-Policy".*?>', "", page.read_text("utf-8"))
+    """A copy that also runs this script; its policy allows that, and forbids what the original's forbids."""
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    source = page.read_text("utf-8").replace("script-src ", f"script-src 'sha256-{allowed}' ", 1)
     before, end, after = source.rpartition("</body>")  # the library has texts like it
     target.write_text(f'{before}<script type="module">{script}</script>{end}{after}', "utf-8")
     return target
@@ -107,6 +112,84 @@ def test_tables_sort_by_mouse_and_say_so(page: Path, tmp_path: Path) -> None:
     assert (second[1], [float(word) for word in second[2].split()]) == ("descending", values[::-1])
     assert 'data-last="–"' in document, "what has no value comes last"
     assert 'data-marked="1"' in document
+
+
+def test_the_first_column_stays_when_a_table_is_scrolled(page: Path, tmp_path: Path) -> None:
+    script = """
+        const box = document.querySelector("#runs .scroll");
+        const [head, first] = box.querySelectorAll("thead th:first-child, tbody tr:first-child > :first-child");
+        box.style.width = "300px";
+        box.scrollLeft = 200;
+        box.scrollTop = 60;
+        const { left, top } = box.getBoundingClientRect();
+        const at = (cell) => cell.getBoundingClientRect();
+        document.body.dataset.stays = [box.scrollLeft, at(head).left - left, at(first).left - left].map(Math.round);
+        document.body.dataset.above = Math.round(at(head).top - top);
+    """
+    document, _ = open_page(with_script(page, tmp_path / "scrolled.html", script), tmp_path / "profile")
+    assert 'data-stays="200,1,1"' in document, "one pixel is the box's own edge"
+    assert 'data-above="1"' in document
+
+
+def test_labels_stand_at_the_ends_of_lines_where_there_is_room(page: Path, tmp_path: Path) -> None:
+    script = """
+        while (!document.documentElement.dataset.drawn) await new Promise((later) => setTimeout(later, 50));
+        const labelled = [...document.querySelectorAll(".chart")].filter((chart) =>
+          [...chart.querySelectorAll(".role-mark text")].some((name) => name.textContent === "vitis · table size 10"));
+        const outside = labelled.flatMap((chart) => [...chart.querySelectorAll("text")].filter((name) =>
+          name.getBoundingClientRect().right > chart.getBoundingClientRect().right));
+        document.body.dataset.labels = `${labelled.length} ${outside.length}`;
+        parent.postMessage(document.body.dataset.labels, "*");
+    """
+    copy = with_script(page, tmp_path / "inner.html", script)
+    wide, _ = open_page(copy, tmp_path / "profile")
+    assert 'data-labels="6 0"' in wide, "two panels of lines, and four of rows with their names"
+    frame = tmp_path / "frame.html"
+    frame.write_text(
+        '<iframe src="inner.html" width="390" height="844"></iframe><script>'
+        'addEventListener("message", (told) => { document.body.dataset.told = told.data; });</script>'
+    )
+    narrow, _ = open_page(frame, tmp_path / "profile")
+    assert 'data-told="4 0"' in narrow, "on a phone lines have all the room, and rows keep their names"
+
+
+def test_figures_are_saved_as_they_are_seen(page: Path, tmp_path: Path) -> None:
+    """The data as it is stored; the picture on white, with its title and a legend, and nothing left to look up."""
+    script = """
+        const blobs = [];
+        const create = URL.createObjectURL;
+        URL.createObjectURL = (blob) => { blobs.push(blob); return create(blob); };
+        const names = [];
+        HTMLAnchorElement.prototype.click = function () { names.push(this.download); };
+        while (!document.documentElement.dataset.drawn) await new Promise((later) => setTimeout(later, 50));
+        const wanted = [0, 1, 2, -2].map((i) => [...document.querySelectorAll(".downloads button")].at(i));
+        for (const [i, button] of wanted.entries()) {
+          button.click();
+          while (blobs.length <= i) await new Promise((later) => setTimeout(later, 20));
+        }
+        const [csv, svg, png, drawing] = blobs;
+        const write = (name, text) => document.body.setAttribute(`data-${name}`, text);
+        write("names", names.join(" "));
+        write("csv", await csv.text());
+        write("svg", await svg.text());
+        write("drawing", (await drawing.text()).length);
+        const head = new DataView(await png.arrayBuffer());  // width and height stand at 16 and 20
+        write("png", `${png.type} ${head.getUint32(16)} ${head.getUint32(20)}`);
+    """
+    document, console = open_page(with_script(page, tmp_path / "saved.html", script), tmp_path / "profile", DARK)
+    assert console == []
+    found = {name: unescape(text) for name, text in re.findall(r' data-(\w+)="([^"]*)"', document)}
+    assert found["names"].startswith("traffic-overhead.csv traffic-overhead.svg traffic-overhead.png rvr-on-low-")
+    assert found["csv"].startswith("system,workload,table_size,metric,mean,low,high,runs\nvitis,low,5,overhead,")
+    svg = ElementTree.fromstring(found["svg"])
+    texts = ["".join(text.itertext()) for text in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"Traffic overhead", "vitis · low", f"rvr · {HOSTILE}", "routing table size"} <= set(texts)
+    assert "var(--" not in found["svg"]
+    assert "#0072b2" in found["svg"] and "#56b4e9" not in found["svg"], "light colours on a dark page, too"
+    kind, width, height = found["png"].split()
+    assert kind == "image/png"
+    assert (int(width), int(height)) == (2 * int(svg.get("width", 0)), 2 * int(svg.get("height", 0)))
+    assert int(found["drawing"]) > 10_000
 
 
 @pytest.mark.parametrize(("options", "colour"), [((), "rgb(246, 245, 241)"), ((DARK,), "rgb(20, 23, 26)")])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from grapevine.report.looks import Looks
 from grapevine.report.points import MOST_MARKERS, PlotData, gather
 from tests.report.experiments import mean_row
@@ -44,7 +42,7 @@ def test_a_plot_may_say_it_differently() -> None:
 def test_what_has_no_value_on_x_holds_everywhere() -> None:
     rows = mean_row("vitis", "high", {"table_size": 15}, "hops", 2.0), mean_row("rvr", "high", {}, "hops", 5.0)
     data = series({"x": "table_size", "y": "hops"}, *rows)
-    assert ["x" in point for _, point in data.points] == [False, True]
+    assert {key[0]: "x" in point for key, point in data.points} == {"vitis": True, "rvr": False}
 
 
 def test_words_and_none_make_categories_in_natural_order() -> None:
@@ -74,18 +72,40 @@ def spread(quantity: str, **shares: float) -> list[Row]:
     return [where | {"at": float(at[2:]), "share": share} for at, share in shares.items()]
 
 
-def test_degrees_that_no_node_has_are_shares_of_nothing() -> None:
-    rows = spread("degree", at3=0.75, at6=0.25)
+def test_a_distribution_has_a_share_for_each_value_in_order() -> None:
+    rows = spread("degree", at6=0.25, at3=0.75)
     data = gather({"kind": "distribution", "quantity": "degree"}, {"distributions": rows}, LOOKS)
-    assert [(point["x"], point["y"]) for _, point in data.points] == [(3, 0.75), (4, 0), (5, 0), (6, 0.25)]
-    assert [point["mark"] for _, point in data.points] == [True, False, False, True]
-    assert data.percent and not data.x.percent
+    assert [(point["x"], point["y"]) for _, point in data.points] == [(3, 0.75), (6, 0.25)]
+    assert (data.kind, data.percent, data.x.percent, data.step) == ("distribution", True, False, None)
 
 
-def test_overhead_lies_in_ten_steps_from_nothing_to_all() -> None:
-    rows = spread("overhead", at0=0.5) + spread("overhead", **{"at0.9": 0.5})
+def test_overhead_is_counted_in_ten_steps() -> None:
+    rows = spread("overhead", **{"at0.3": 0.5})
     data = gather({"kind": "distribution", "quantity": "overhead"}, {"distributions": rows}, LOOKS)
-    places = [point["x"] for _, point in data.points]
-    assert places == pytest.approx([0.05 + 0.1 * i for i in range(10)])
-    assert data.points[-1][1]["at"] == "90% to 100%"
-    assert data.x.percent and data.x.domain == (0.0, 1.0)
+    assert (data.x.title, data.x.percent, data.step) == ("overhead", True, 0.1)
+
+
+def test_values_are_in_the_unit_that_their_axis_names() -> None:
+    row = mean_row("vitis", "high", {}, "bytes_per_event", 84_700.0, 910.0)
+    data = series({"x": "table_size", "y": "bytes_per_event"}, row)
+    ((_, point),) = data.points
+    assert (data.y_title, point["y"], point["shown"]) == ("bytes per event, kB", 84.7, "84.70 ± 0.91")
+
+
+def test_the_rows_of_a_plot_are_what_was_stored_with_a_column_for_each_parameter() -> None:
+    kept = mean_row("vitis", "high", {"table_size": 15, "friends": 3}, "overhead", 0.1, 0.02)
+    data = series({"x": "table_size", "y": "overhead"}, kept, mean_row("vitis", "high", {}, "hops", 2.0))
+    assert data.rows == [
+        {"system": "vitis", "workload": "high", "table_size": 15, "friends": 3, "metric": "overhead"}
+        | {name: kept[name] for name in ("mean", "low", "high", "runs")}
+    ]
+    assert gather(
+        {"kind": "distribution", "quantity": "degree"}, {"distributions": spread("degree", at3=1.0)}, LOOKS
+    ).rows == [{"system": "vitis", "workload": "high", "quantity": "degree", "at": 3.0, "share": 1.0}]
+
+
+def test_points_come_by_series_in_the_order_of_the_page_and_along_x() -> None:
+    rows = [mean_row(system, "high", {"size": size}, "hops", 1.0) for size in (9, 5) for system in ("rvr", "vitis")]
+    data = series({"x": "size", "y": "hops"}, *rows)
+    assert [(key[0], point["x"]) for key, point in data.points] == [("vitis", 5), ("vitis", 9), ("rvr", 5), ("rvr", 9)]
+    assert data.better == "low"

@@ -15,17 +15,19 @@ CREDITS = "Charts are drawn by Vega, Vega-Lite and Vega-Embed (BSD-3-Clause), wh
 
 def document(title: str, body: Sequence[str], *, charts: bool) -> str:
     """The whole file. `body` is HTML; with `charts` it has places for them, and the page carries what draws them."""
-    css, script = (
-        resources.files("grapevine.report").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js")
+    css, *scripts = (
+        resources.files("grapevine.report").joinpath(name).read_text("utf-8")
+        for name in ("page.css", "page.js", "downloads.js")
     )
-    scripts = [chart_library(), script] if charts else [script]
+    if charts:
+        scripts.insert(0, chart_library())
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{policy(scripts)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">',
-            f"<title>{text(title)}</title>\n<style>\n{css}</style>\n</head>\n<body>",
+            f'<title>{text(title)}</title>\n<style id="style">\n{css}</style>\n</head>\n<body>',
             *body,
             *(f'<script type="module">{part}</script>' for part in scripts),
             "</body>\n</html>\n",

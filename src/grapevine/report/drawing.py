@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -13,6 +14,7 @@ from grapevine.report.words import count, listed
 
 SIZE, RADIUS = 440, 190
 MOST_LINKS = 2_500  # more of them are a grey disc, and a slow page
+MOST_ALONE = 4  # clusters, among which one of a single subscriber is a cluster like the others
 PLAIN = "var(--muted)"  # subscribers of clusters too small, or too many, for a colour
 OUTLINES = {"gateway": DIAMOND, "rendezvous": STAR, "publisher": STAR}
 Row = dict[str, Any]
@@ -27,11 +29,12 @@ class Drawing:
     clusters: list[tuple[str, str]]  # colour and text of each legend entry
 
 
-def draw_topic(nodes: list[Row], links: list[Row], name: str) -> Drawing:
-    """Draw the stored tables `drawn_nodes` and `drawn_links`; `name` says whose they are."""
+def draw_topic(nodes: list[Row], links: list[Row], name: str, palette: Sequence[str] = COLOURS) -> Drawing:
+    """Draw the stored tables `drawn_nodes` and `drawn_links`; `name` says whose they are, `palette` has the colours of
+    clusters, the largest first."""
     places = {node["node"]: _place(node["position"]) for node in nodes}
     sizes = Counter(node["cluster"] for node in nodes if node["cluster"] is not None)
-    colours = _colours(sizes)
+    colours = _colours(sizes, palette)
     cluster_of = {node["node"]: node["cluster"] for node in nodes}
     known = [link for link in links if link["source"] in places and link["target"] in places]
     drawn = _thinned(known)
@@ -41,29 +44,34 @@ def draw_topic(nodes: list[Row], links: list[Row], name: str) -> Drawing:
         f'<circle cx="{SIZE / 2}" cy="{SIZE / 2}" r="{RADIUS}" fill="none" stroke="var(--grid)" stroke-width="1.5"/>',
     ]
     faint = max(0.3, min(0.75, 90 / max(1, len(drawn))))
-    for kind in ("cluster", "path"):  # paths above: they are few, and what joins the clusters
-        for link in (link for link in drawn if link["kind"] == kind):
-            curve = _curve(places[link["source"]], places[link["target"]], bend=0.62 if kind == "cluster" else 0.3)
-            colour = colours.get(cluster_of[link["source"]], PLAIN) if kind == "cluster" else "var(--ink)"
-            style = (
-                f'stroke-width="1.1" opacity="{faint:.2f}"' if kind == "cluster" else 'stroke-width="2.4" opacity="0.8"'
-            )
-            parts.append(f'<path d="{curve}" fill="none" stroke="{colour}" {style}/>')
+
+    def look(link: Row) -> tuple[int, str, float, float]:
+        """Layer, colour, width and opacity: the largest cluster below, then the others, and above what joins them."""
+        if link["kind"] == "path":
+            return len(sizes), "var(--ink)", 2.4, 0.8
+        cluster = cluster_of[link["source"]] or 0
+        return cluster, colours.get(cluster, PLAIN), 1.8 if cluster else 1.1, 0.9 if cluster else faint
+
+    for link in sorted(drawn, key=lambda link: look(link)[0]):
+        curve = _curve(places[link["source"]], places[link["target"]], bend=0.62 if link["kind"] == "cluster" else 0.3)
+        _, colour, wide, opacity = look(link)
+        style = f'stroke="{colour}" stroke-width="{wide}" opacity="{opacity:.2g}"'
+        parts.append(f'<path d="{curve}" fill="none" {style}/>')
     radius = max(3.0, min(6.0, 0.6 * 2 * math.pi * RADIUS / max(1, len(nodes))))
     order = {"subscriber": 0, "relay": 1, "gateway": 2, "rendezvous": 3, "publisher": 3}
-    above = sorted(nodes, key=lambda node: (order.get(node["role"], 0), node["node"]))
+    above = sorted(nodes, key=lambda node: (order.get(node["role"], 0), node["cluster"] or 0, node["node"]))
     parts += [_node(node, places[node["node"]], radius, colours.get(node["cluster"], PLAIN)) for node in above]
     parts.append("</svg>")
     return Drawing("".join(parts), description, _legend(sizes, colours))
 
 
-def role_swatch(role: str) -> str:
-    """The legend's picture of a role or a kind of link."""
+def role_swatch(role: str, colour: str = COLOURS[0]) -> str:
+    """The legend's picture of a role or a kind of link, in the colour of a cluster."""
     if role in ("cluster", "path"):
-        wide, colour = (1.4, COLOURS[0]) if role == "cluster" else (2.6, "var(--ink)")
+        wide, colour = (1.4, colour) if role == "cluster" else (2.6, "var(--ink)")
         inside = f'<path d="M1 13Q17 -6 33 13" fill="none" stroke="{colour}" stroke-width="{wide}"/>'
     else:
-        inside = _mark(role, (17.0, 7.0), 4.6, COLOURS[0])
+        inside = _mark(role, (17.0, 7.0), 4.6, colour)
     return f'<svg class="swatch" viewBox="0 0 34 14" aria-hidden="true">{inside}</svg>'
 
 
@@ -102,10 +110,11 @@ def _mark(role: str, place: tuple[float, float], radius: float, colour: str) -> 
     )
 
 
-def _colours(sizes: Counter[int]) -> dict[int | None, str]:
-    """The largest clusters get colours; a subscriber on its own is no cluster to tell apart."""
-    largest = [cluster for cluster, size in sorted(sizes.items()) if size > 1][: len(COLOURS) - 1]
-    return dict(zip(largest, COLOURS, strict=False))
+def _colours(sizes: Counter[int], palette: Sequence[str]) -> dict[int | None, str]:
+    """The largest clusters get colours; a subscriber on its own is a cluster to tell apart only among few."""
+    alone = max(sizes.values(), default=0) > 1 and len(sizes) <= MOST_ALONE
+    largest = [cluster for cluster, size in sorted(sizes.items()) if size > 1 or alone][: len(palette) - 1]
+    return dict(zip(largest, palette, strict=False))
 
 
 def _thinned(links: list[Row]) -> list[Row]:

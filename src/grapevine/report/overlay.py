@@ -10,6 +10,7 @@ from grapevine.model.errors import UsageError
 from grapevine.model.location import Location
 from grapevine.model.manifest import read_manifest
 from grapevine.model.store import read_table
+from grapevine.report.cards import downloads
 from grapevine.report.drawing import draw_topic, role_swatch
 from grapevine.report.looks import Looks, extra_label
 from grapevine.report.markup import text
@@ -34,26 +35,30 @@ def overlay_section(folder: Location, runs: list[Run], looks: Looks) -> str:
 
     `folder` holds the simulations.
     """
-    figures, seen = [], set()
+    figures, seen, palette = [], set(), looks.spare_colours
     for stored, run in _chosen(folder / SIMULATIONS, runs, looks):
         nodes, links = (read_table(stored, table).to_pylist() for table in (tables.DRAWN_NODES, tables.DRAWN_LINKS))
         parameters = "".join(f", {setting(key, value)}" for key, value in json.loads(run["parameters"]).items())
         about = f"on {run['workload']}{parameters}, seed {run['seed']}, topic {nodes[0]['topic']}"
-        drawing = draw_topic(nodes, links, f"{run['system']} {about}")
+        drawing = draw_topic(nodes, links, f"{run['system']} {about}", palette)
         seen |= {node["role"] for node in nodes} | {link["kind"] for link in links}
         clusters = "".join(
             f'<li><i class="dot" style="background:{colour}"></i>{text(name)}</li>' for colour, name in drawing.clusters
         )
         caption = f"<h3>{text(run['system'])}</h3><p>{text(about)}: {text(drawing.description)}.</p>"
         legend = f'<ul class="legend">{clusters}</ul>' if len(drawing.clusters) > 1 else ""
-        figures.append(f'<figure class="card"><figcaption>{caption}{legend}</figcaption>{drawing.svg}</figure>')
+        saved = downloads(f"{run['system']} {about}", f"drawing-{len(figures) + 1}", links)
+        figures.append(f'<figure class="card"><figcaption>{caption}{legend}</figcaption>{drawing.svg}{saved}</figure>')
     if not figures:
         return ""
-    roles = "".join(f"<li>{role_swatch(role)}{text(meaning)}</li>" for role, meaning in ROLES.items() if role in seen)
+    roles = "".join(
+        f"<li>{role_swatch(role, palette[0])}{text(meaning)}</li>" for role, meaning in ROLES.items() if role in seen
+    )
     return (
         "<p>The nodes that carry one topic, at their places on the identifier ring (clockwise from the top; with "
-        "network coordinates, in the direction in which the publisher sees them), and the "
-        f'links its events travel on.</p><ul class="legend">{roles}</ul><div class="drawings">{"".join(figures)}</div>'
+        "network coordinates, in the direction in which the publisher sees them), and the links its events travel on. "
+        "Each run shows a topic of two to four clusters, or its most popular one where it has none that can be "
+        f'drawn.</p><ul class="legend">{roles}</ul><div class="drawings">{"".join(figures)}</div>'
     )
 
 

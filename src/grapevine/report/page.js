@@ -5,10 +5,19 @@ const root = document.documentElement;
 // `ast` interprets expressions instead of compiling them, which the page's content security policy forbids.
 const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true };
 
+const LEAST = 260; // pixels that lines need
+
+// The names at the ends of lines stay where they leave enough room for the lines themselves; the legend has them, too.
+function withLabels(spec, width) {
+  const room = spec.usermeta?.labelRoom;
+  if (room === undefined || width >= LEAST + room) return spec;
+  return { ...spec, layer: spec.layer.filter((layer) => !layer.name?.startsWith("label ")) };
+}
+
 async function drawChart(place) {
   const spec = JSON.parse(document.getElementById(`${place.id}-spec`).textContent);
   try {
-    await window.vegaEmbed(place, spec, options);
+    await window.vegaEmbed(place, withLabels(spec, place.clientWidth), options);
   } catch (error) {
     place.textContent = `This chart could not be drawn: ${error.message}`;
     console.error(error);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 from pathlib import Path
@@ -16,10 +15,11 @@ from grapevine.model.folder import one_sentence
 from grapevine.model.location import Location
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table
+from grapevine.report.cards import figures_section
 from grapevine.report.document import CREDITS, document
-from grapevine.report.figures import Figure, Panel, make_figure, plotted_measures
-from grapevine.report.looks import Looks, natural, swatch
-from grapevine.report.markup import data_block, definition_list, link, text
+from grapevine.report.figures import make_figure, plotted_measures
+from grapevine.report.looks import Looks, natural
+from grapevine.report.markup import definition_list, link, text
 from grapevine.report.overlay import overlay_section
 from grapevine.report.values import runs_table, series_tables
 from grapevine.report.words import (
@@ -66,7 +66,7 @@ def make_page(folder: Location, manifest: Manifest, seen_from: Location) -> str:
     home, base = _way(seen_from, folder), _way(seen_from, runs_in)
     title = config.get("title") or config.get("name") or folder.name
     sections = [
-        ("figures", "Figures", _figures(figures)),
+        ("figures", "Figures", figures_section(figures)),
         ("overlay", "Overlay", overlay_section(runs_in, stored["runs"], looks)),
         ("values", "Values", series_tables(stored["series"], measures, looks)),
         ("runs", "Runs", runs_table(stored["runs"], stored["metrics"], measures, looks, base)),
@@ -160,54 +160,6 @@ def _failures(failed: Rows, total: int) -> str:
     none = " None finished, so there is nothing to draw." if len(failed) == total else ""
     head = f"<p><strong>{count(len(failed), 'run')} failed.</strong>{none}</p>"
     return f'<div class="note bad">{head}<ul>{items}</ul></div>'
-
-
-def _figures(figures: list[Figure]) -> str:
-    if not figures:
-        return ""
-    charts, made = itertools.count(1), []
-    for figure, wide in zip(figures, _widths(figures), strict=True):
-        caption = f"<figcaption><h3>{text(figure.title)}</h3><p>{text(figure.explanation)}</p></figcaption>"
-        start = f'<figure class="card{" wide" if wide else ""}{"" if figure.panels else " empty"}">{caption}'
-        if not figure.panels:
-            made.append(f"{start}</figure>")
-            continue
-        lines = "".join(
-            f"<li>{swatch(line, joined=figure.joined or line.flat)}{text(line.label)}</li>" for line in figure.lines
-        )
-        claims = "".join(f"<li><b>✕ {i}</b>{text(claim)}</li>" for i, claim in enumerate(figure.claims, start=1))
-        panels = "".join(_panel(panel, f"chart-{next(charts)}") for panel in figure.panels)
-        columns = 2 if len(figure.panels) == 4 else min(3, len(figure.panels))
-        made.append(
-            f'{start}<ul class="legend">{lines}</ul>'
-            + (f'<ul class="legend claims">{claims}</ul>' if claims else "")
-            + f'<div class="panels" style="--columns: {columns}">{panels}</div></figure>'
-        )
-    return (
-        '<noscript><p class="note">The charts need JavaScript; the tables below hold the same values.</p></noscript>'
-        f'<div class="figures">{"".join(made)}</div>'
-    )
-
-
-def _widths(figures: list[Figure]) -> list[bool]:
-    """Which figures take a whole row: those of several panels, and one that would be left alone in its row."""
-    wide: list[bool] = []
-    alone = False
-    for figure in figures:
-        several = len(figure.panels) > 1
-        if several and alone:
-            wide[-1] = True
-        alone = not several and not alone
-        wide.append(several)
-    if alone:
-        wide[-1] = True
-    return wide
-
-
-def _panel(panel: Panel, identifier: str) -> str:
-    heading = f"<h4>{text(panel.heading)}</h4>" if panel.heading else ""
-    data = data_block(f"{identifier}-spec", panel.spec)
-    return f'<div class="panel">{heading}<div class="chart" id="{identifier}"></div>{data}</div>'
 
 
 def _data(stored: dict[str, Rows], tables_in: tuple[Location, str], runs_in: tuple[Location, str]) -> str:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from grapevine.metrics.catalogue import described
+from grapevine.metrics.catalogue import Metric, described
 from grapevine.metrics.measured import Quantity, quantities
-from grapevine.metrics.numbers import interval, number
-from grapevine.report.charts import Point, XAxis
+from grapevine.metrics.numbers import interval
+from grapevine.report.axes import Point, XAxis
 from grapevine.report.looks import Key, Looks, extra_label, natural
 from grapevine.report.words import listed, parameter_name, sentence, value_name
 
 MOST_MARKERS = 24  # on one line; longer lines get one now and then
 MOST_TICKS = 10  # up to so many different values on x are the ticks themselves
-MOST_FILLED = 300  # a wider range of degrees is not filled up with zeros
 Row = dict[str, Any]
 
 
@@ -25,28 +24,35 @@ Row = dict[str, Any]
 class PlotData:
     """What the kinds of plots have in common."""
 
-    points: list[tuple[Key, Point]]  # a point without x holds everywhere along it
+    kind: str  # as the experiment calls it
+    points: list[tuple[Key, Point]]  # by series and along x; a point without x holds everywhere along it
     x: XAxis
     y_title: str
     percent: bool
-    sight: str  # what one sees, in words
-    grid: str  # names of the parameters that tell series apart
+    sight: str = ""  # what one sees, in words
+    grid: str = ""  # names of the parameters that tell series apart
     seeds: int = 1
     claimed: list[Row] = field(default_factory=list)
+    better: str | None = None  # high or low; None: it depends
+    step: float | None = None  # of a distribution whose values were counted in steps: each stands for so much above it
+    rows: list[Row] = field(default_factory=list)  # the same as a table, as far as it was stored
 
 
 def gather(plot: dict[str, Any], tables: dict[str, list[Row]], looks: Looks) -> PlotData:
     """The points and axes of one plot of the description."""
     kind = plot.get("kind", "series")
     if kind == "distribution":
-        return _distribution(plot, tables["distributions"])
-    if kind == "progress":
-        return _progress(plot, tables["progress"])
-    return _series(plot, tables["series"], looks)
+        data = _distribution(plot, tables["distributions"])
+    elif kind == "progress":
+        data = _progress(plot, tables["progress"])
+    else:
+        data = _series(plot, tables["series"], looks)
+    data.points.sort(key=lambda pair: looks.rank(pair[0]))  # and along x, as they were
+    return data
 
 
 def _series(plot: dict[str, Any], rows: list[Row], looks: Looks) -> PlotData:
-    x, (y_title, percent) = plot.get("x", ""), _y(plot)
+    x, metric = plot.get("x", ""), _metric(plot)
     chosen = _of_metric(plot, rows)
     points: list[tuple[Key, Point]] = []
     for row in chosen:
@@ -54,30 +60,56 @@ def _series(plot: dict[str, Any], rows: list[Row], looks: Looks) -> PlotData:
         values = parameters | {name: row[name] for name in ("system", "workload")}
         system, workload = ("" if name == x else row[name] for name in ("system", "workload"))
         key = system, workload, extra_label(parameters, x)
-        points.append((key, _spread(row, percent) | ({"x": values[x]} if x in values else {})))
+        points.append((key, _spread(row, metric) | ({"x": values[x]} if x in values else {})))
     if points and not any("x" in point for _, point in points):
         # Nothing has this parameter: each series gets a place of its own.
+        named = [part for part in range(3) if len({key[part] for key, _ in points}) > 1] or [0]
         for key, point in points:
-            point["x"] = " · ".join(part for part in key if part)
-        axis = XAxis("", tuple(dict.fromkeys(point["x"] for _, point in points)), connected=False, labelled=False)
+            point["x"] = " · ".join(key[part] for part in named if key[part])
+        axis = XAxis("", tuple(dict.fromkeys(point["x"] for _, point in points)), connected=False, shared=False)
     elif x in ("system", "workload"):
         present = {point["x"] for _, point in points}
         names = tuple(name for name in (looks.systems if x == "system" else looks.workloads) if name in present)
         axis = XAxis(plot.get("x_label") or x, names, connected=False)
     else:
         axis = _axis(x, plot, [point["x"] for _, point in points if "x" in point])
-    sight = f"{sentence(y_title)} against {axis.title}" if axis.title else sentence(y_title)
-    grid = _grid(chosen, without=x)
-    return PlotData(_ordered(points, axis), axis, y_title, percent, sight, grid, _seeds(chosen), _claimed(plot))
+    sight = sentence(metric.label) + (f" against {axis.title}" if axis.title else "")
+    return _measured("series", plot, chosen, points, axis, sight=sight, grid=_grid(chosen, without=x))
 
 
 def _progress(plot: dict[str, Any], rows: list[Row]) -> PlotData:
-    chosen, (y_title, percent) = _of_metric(plot, rows), _y(plot)
-    points = [(_key(row), _spread(row, percent) | {"x": row["round"]}) for row in chosen]
+    chosen, metric = _of_metric(plot, rows), _metric(plot)
+    points = [(_key(row), _spread(row, metric) | {"x": row["round"]}) for row in chosen]
     axis = XAxis(plot.get("x_label") or "round")
-    sight = f"{sentence(y_title)} as the run goes on"
-    grid = _grid(chosen)
-    return PlotData(_ordered(points, axis), axis, y_title, percent, sight, grid, _seeds(chosen), _claimed(plot))
+    sight = f"{sentence(metric.label)} as the run goes on"
+    return _measured("progress", plot, chosen, points, axis, sight=sight, grid=_grid(chosen))
+
+
+def _measured(
+    kind: str,
+    plot: dict[str, Any],
+    chosen: list[Row],
+    points: list[tuple[Key, Point]],
+    x: XAxis,
+    *,
+    sight: str,
+    grid: str,
+) -> PlotData:
+    """Means of a metric over seeds."""
+    metric = _metric(plot)
+    return PlotData(
+        kind,
+        _ordered(points, x),
+        x,
+        metric.label,
+        metric.share,
+        sight,
+        grid,
+        max((row["runs"] for row in chosen), default=1),
+        [claim for claim in plot.get("claimed") or [] if isinstance(claim.get("y"), int | float)],
+        metric.better,
+        rows=[_stored(row, "round", "metric", "mean", "low", "high", "runs") for row in chosen],
+    )
 
 
 def _distribution(plot: dict[str, Any], rows: list[Row]) -> PlotData:
@@ -86,36 +118,32 @@ def _distribution(plot: dict[str, Any], rows: list[Row]) -> PlotData:
     quantity = quantities().get(name) or Quantity(name, parameter_name(name))
     percent = quantity.share and bool(plot.get("percent", True))
     chosen = [row for row in rows if row["quantity"] == name]
-    shares: dict[Key, dict[float, float]] = {}
-    for row in chosen:
-        shares.setdefault(_key(row), {})[round(row["at"], 9)] = row["share"]
-    title = plot.get("x_label") or quantity.label
-    step = 1 / quantity.steps if quantity.steps else None
-    if step:
-        ats = [round(i * step, 9) for i in range(round(1 / step))]
-        axis = XAxis(title, ticks=(0, 0.25, 0.5, 0.75, 1), percent=percent, domain=(0.0, 1.0))
-    else:
-        ats = _filled(sorted({at for found in shares.values() for at in found}))
-        axis = _axis(title, plot | {"x_label": title}, ats)
-    points: list[tuple[Key, Point]] = []
-    for key, found in shares.items():
-        for at in ats:
-            share = found.get(at, 0.0)
-            point: Point = {"x": at + (step or 0) / 2, "y": share, "low": share, "high": share}
-            if step:
-                point["at"] = f"{at:.0%} to {at + step:.0%}" if percent else f"{at:g} to {at + step:g}"
-            points.append((key, point | {"shown": number(share, percent=True)}))
-    points = _ordered(points, axis)
-    for _, point in points:
-        point["mark"] &= point["y"] > 0  # else a row of markers on the axis says that nothing is there
-    sight = f"How {title} is distributed over the online nodes, all seeds together"
-    return PlotData(points, axis, plot.get("y_label") or "share of nodes", True, sight, _grid(chosen))
+    axis = XAxis(plot.get("x_label") or quantity.label, percent=percent)
+    points = [(_key(row), {"x": round(row["at"], 9), "y": row["share"]}) for row in chosen]
+    return PlotData(
+        "distribution",
+        sorted(points, key=lambda pair: pair[1]["x"]),
+        axis,
+        plot.get("y_label") or "share of nodes",
+        percent=True,
+        sight=f"How {axis.title} is distributed over the online nodes, all seeds together",
+        grid=_grid(chosen),
+        step=1 / quantity.steps if quantity.steps else None,
+        rows=[_stored(row, "quantity", "at", "share") for row in chosen],
+    )
 
 
-def _y(plot: dict[str, Any]) -> tuple[str, bool]:
-    """The title of the y axis, and whether it is in percent: as the plot says, or else as its metric does."""
+def _metric(plot: dict[str, Any]) -> Metric:
+    """What lies along y: as the plot calls and writes it, or else as its metric is called and written."""
     metric = described(plot.get("y", ""))
-    return plot.get("y_label") or metric.heading, bool(plot.get("percent", metric.share))
+    share = bool(plot.get("percent", metric.share))
+    return replace(metric, label=plot.get("y_label") or metric.heading, share=share)
+
+
+def _stored(row: Row, *names: str) -> Row:
+    """A row as it was stored, with a column for each parameter of the grid."""
+    shown = {name: row[name] for name in names if name in row}
+    return {name: row[name] for name in ("system", "workload")} | json.loads(row["parameters"]) | shown
 
 
 def _of_metric(plot: dict[str, Any], rows: list[Row]) -> list[Row]:
@@ -126,31 +154,17 @@ def _key(row: Row) -> Key:
     return row["system"], row["workload"], extra_label(json.loads(row["parameters"]), None)
 
 
-def _seeds(rows: list[Row]) -> int:
-    return max((row["runs"] for row in rows), default=1)
-
-
 def _grid(rows: list[Row], without: str = "") -> str:
     names = {key for row in rows for key in json.loads(row["parameters"])} - {without}
     return listed([parameter_name(name) for name in sorted(names)]) or "parameters"
 
 
-def _claimed(plot: dict[str, Any]) -> list[Row]:
-    return [claim for claim in plot.get("claimed") or [] if isinstance(claim.get("y"), int | float)]
-
-
-def _spread(row: Row, percent: bool) -> Point:
-    """A mean with its interval; one seed has none."""
+def _spread(row: Row, metric: Metric) -> Point:
+    """A mean with its interval, in the metric's unit; one seed has none."""
     mean = row["mean"]
-    low, high = (row[end] if row["runs"] > 1 and math.isfinite(row[end]) else mean for end in ("low", "high"))
-    return {"y": mean, "low": low, "high": high, "shown": interval(mean, (high - low) / 2, percent=percent)}
-
-
-def _filled(ats: list[float]) -> list[float]:
-    """With the whole numbers between them: no node has those, which is a share of 0."""
-    if ats and all(at.is_integer() for at in ats) and ats[-1] - ats[0] <= MOST_FILLED:
-        return [ats[0] + i for i in range(int(ats[-1] - ats[0]) + 1)]
-    return ats
+    ends = (row[end] if row["runs"] > 1 and math.isfinite(row[end]) else mean for end in ("low", "high"))
+    mean, low, high = (value / metric.per_unit for value in (mean, *ends))
+    return {"y": mean, "low": low, "high": high, "shown": interval(mean, (high - low) / 2, percent=metric.share)}
 
 
 def _axis(x: str, plot: dict[str, Any], values: list[Any]) -> XAxis:
