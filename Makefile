@@ -77,7 +77,7 @@ docs: $(READY) ## write docs/tables.md from the declared schemas and metrics
 	$(BIN)/python -m grapevine.systems.dictionary > docs/tables.md
 
 lock: $(READY) ## pin the dependencies anew
-	$(BIN)/uv pip compile --quiet --upgrade --extra dev --no-annotate --no-header --no-emit-index-url -o requirements.txt pyproject.toml
+	$(BIN)/uv pip compile --quiet --upgrade --extra dev --extra examples --no-annotate --no-header --no-emit-index-url -o requirements.txt pyproject.toml
 
 clean: ## remove what make made
 	rm -rf $(VENV) demo-out .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist build

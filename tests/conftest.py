@@ -22,7 +22,7 @@ settings.register_profile("suite", max_examples=15, derandomize=True, **_PROPERT
 settings.register_profile("full", max_examples=100, **_PROPERTIES)
 
 SPARK = "spark"
-WAITING = {"net", "cli"}  # folders of tests that start nodes and commands
+WAITING = {"net", "cli", "examples"}  # folders of tests that start nodes and commands
 
 
 def pytest_configure(config: pytest.Config) -> None:

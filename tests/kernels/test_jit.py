@@ -108,6 +108,45 @@ def test_a_part_of_a_hot_loop_compares_numbers_as_they_are() -> None:
     assert len(in_the_type_of.signatures) == 2  # type: ignore[attr-defined]
 
 
+PROGRAM = """
+from grapevine.kernels.jit import njit
+print(__name__)
+
+@njit
+def twice(number):
+    return 2 * number
+
+print(twice(4), sum(twice.stats.cache_misses.values()))
+"""
+
+
+def test_a_file_that_was_imported_is_not_imported_when_it_is_run(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    said = [
+        subprocess.run(
+            [sys.executable, *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=300,  # it would wait for itself if running it imported it
+        ).stdout.split()
+        for arguments in (["-c", "import program"], ["program.py"], ["program.py"], ["-c", "import program"])
+    ]
+    as_module, as_program = ["program", "8"], ["__main__", "8"]
+    assert said == [[*as_module, "1"], [*as_program, "1"], [*as_program, "0"], [*as_module, "0"]], "compiled once each"
+
+
+def test_what_no_file_holds_is_compiled_and_not_kept(tmp_path: Path) -> None:
+    """A cell of a notebook: its functions have the name of a file that is not there."""
+    line = f"exec(compile({PROGRAM!r}, 'cell-1.py', 'exec'))"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", line], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[:2] == ["__main__", "8"] and list(tmp_path.iterdir()) == []
+
+
 COMPILES = """
 import sys
 from grapevine.kernels.rng import priorities

@@ -250,6 +250,26 @@ def test_a_reader_that_leaves_ends_the_subscription_unless_it_is_for_good() -> N
     during(scenario())
 
 
+def test_a_reader_that_is_cancelled_again_while_it_leaves_has_left() -> None:
+    async def scenario() -> None:
+        async with opening() as node:
+
+            async def read() -> None:
+                async with node.subscribe("x") as events:
+                    await anext(events)
+
+            reader = asyncio.create_task(read())
+            await eventually(lambda: node.subscriptions == ["x"])
+            for _ in range(5):  # as a web framework does with whoever waits for a client that has hung up
+                reader.cancel()
+                await asyncio.sleep(0)
+            with pytest.raises(asyncio.CancelledError):
+                await reader
+            await eventually(lambda: node.subscriptions == [])
+
+    during(scenario())
+
+
 def test_who_unsubscribes_and_goes_on_publishing_is_still_heard() -> None:
     async def scenario() -> None:
         async with opening() as a, opening(a) as b, b.subscribe("x") as events:

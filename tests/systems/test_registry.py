@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,6 +140,24 @@ def test_two_systems_cannot_have_one_name() -> None:
     assert register(vitis) is vitis  # the same one, once more
     with pytest.raises(UsageError, match="there is one of this name already"):
         register(System(name="vitis", paper="somebody else", summary="something else", rounds=vitis.rounds))
+
+
+def test_a_program_brings_a_system_and_may_bring_it_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a notebook, where a cell is run again after an edit; whoever takes the name of another is refused."""
+    monkeypatch.setattr(registry, "_registered", dict(all_systems()))
+    cell = EVERYBODY + "from grapevine.systems.registry import register\nregister(SYSTEM)\n"
+
+    def run(text: str, module: str) -> Any:
+        names: dict[str, Any] = {"__name__": module}
+        exec(compile(text, "cell", "exec", dont_inherit=True), names)
+        return names["SYSTEM"]
+
+    first = run(cell, "__main__")
+    assert system_named("everybody") is first
+    second = run(cell.replace("nobody, 2026", "nobody, 2027"), "__main__")
+    assert system_named("everybody") is second and second.rounds is not first.rounds
+    with pytest.raises(UsageError, match=r"there is one of this name already \(nobody, 2027\)"):
+        run(cell, "elsewhere")
 
 
 def test_a_system_without_facets_is_refused() -> None:

@@ -5,6 +5,10 @@ reads, changes in another file. So compiled code lies in a folder that is named 
 file and of all our modules that this one imports, directly or through others: an edit starts a new folder for whatever
 may depend on it, and leaves the rest alone.
 
+Compiled code also remembers the name of its module, and imports it when it is loaded. A file that is run has another
+name than one that is imported, so it has a folder for each: otherwise running it would import it, too. What no file
+holds, such as a cell of a notebook, is compiled and not kept.
+
 Processes that start together (Spark's workers, those of the test suite) want the same functions at the same time. The
 first to come compiles and the others wait for it, then load what it stored: a lock a function, held while it compiles.
 Functions do not call each other in circles, so nobody waits for somebody who waits for it; and within a process numba's
@@ -19,7 +23,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -64,9 +68,9 @@ def _digest(sources: list[Path]) -> str:
 
 
 @cache
-def _folder_for(file: Path) -> Path:
-    """Where compiled functions of this file are kept while neither it nor what it imports changes."""
-    return _cache_folder() / f"{file.stem}-{_digest(sources_of(file, _PACKAGE))}"
+def _folder_for(file: Path, *, is_run: bool = False) -> Path:
+    """Where compiled functions of this file, imported or run, are kept while neither it nor what it imports changes."""
+    return _cache_folder() / f"{file.stem}-{_digest(sources_of(file, _PACKAGE))}{'-run' if is_run else ''}"
 
 
 def _cache_folder() -> Path:
@@ -134,14 +138,17 @@ def _common(kind: Any, narrow: bool) -> Any:
 
 
 def _cached(function: F, **options: Any) -> F:
-    folder = _folder_for(Path(function.__code__.co_filename))
-    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined] # numba looks once, when it sees the function
-    compiled = numba.njit(cache=True, nogil=True, **options)(function)
+    file, folder = Path(function.__code__.co_filename), None
+    if file.is_file():
+        folder = _folder_for(file, is_run=function.__module__ == "__main__")
+        numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined] # numba looks once, when it sees the function
+    compiled = numba.njit(cache=folder is not None, nogil=True, **options)(function)
     compile_here, narrow = compiled.compile, bool(options)
 
     def compile_once(signature: Any) -> Any:
         common = tuple(_common(kind, narrow) for kind in signature) if isinstance(signature, tuple) else signature
-        with global_compiler_lock, _one_process_at_a_time(folder, function.__qualname__):
+        alone = nullcontext() if folder is None else _one_process_at_a_time(folder, function.__qualname__)
+        with global_compiler_lock, alone:
             return compile_here(common)
 
     compiled.compile = compile_once

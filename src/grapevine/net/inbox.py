@@ -72,8 +72,10 @@ class Inbox:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._leave(self)
-        self.close()
+        try:  # in a task of its own: web frameworks cancel again and again, and a reader that is gone must have left
+            await asyncio.shield(asyncio.ensure_future(self._leave(self)))
+        finally:
+            self.close()
 
     async def begin(self) -> None:
         """Start with what came since `since_ms`, if that was asked for, otherwise with what comes from now on.

@@ -7,9 +7,10 @@ A system is the protocol of one paper. It may exist in three facets, each a clas
 - `live` (`contracts/live`): the same peers on real connections.
 
 The first two are drivers of a simulation. A package below `grapevine.systems` ends in `register(System(...))`, and is
-found here without being named anywhere else. Other distributions offer systems through the entry-point group
-`grapevine.systems`: each entry leads to a `System`, or to a module that registers one. An entry that cannot be loaded
-harms nobody else; `broken()` tells what went wrong with it.
+found here without being named anywhere else. A program calls `register` for a system of its own, before it names it.
+Other distributions offer systems through the entry-point group `grapevine.systems`: each entry leads to a `System`, or
+to a module that registers one. An entry that cannot be loaded harms nobody else; `broken()` tells what went wrong with
+it.
 """
 
 from __future__ import annotations
@@ -95,18 +96,28 @@ _loaded: list[bool] = []  # not empty: packages and entry points have been looke
 
 
 def register(system: System) -> System:
-    """Make a system known. Called by the last lines of its package; UsageError if another one has its name."""
+    """Make a system known. Called by the last lines of its package, or by a program that brings one.
+
+    UsageError if another one has its name. The same one may come again with classes that were made anew, as when a cell
+    of a notebook is run once more: the newer one counts.
+    """
     if not system.facets:
         raise UsageError(f"system {system.name!r}: has no facets; give it one of {', '.join(FACETS)}")
-    known = _registered.setdefault(system.name, system)
-    if known != system:
+    known = _registered.get(system.name, system)
+    if known != system and _classes(known) != _classes(system):
         raise UsageError(f"system {system.name!r}: there is one of this name already ({known.paper}); choose another")
+    _registered[system.name] = system
     for facet in system.facets.values():
         for measured in getattr(facet, "own_tables", ()):
             declare(measured)
         for metric in getattr(facet, "own_findings", ()):
             finding(metric)
     return system
+
+
+def _classes(system: System) -> dict[str, str]:
+    """What its facets are called, and where they were defined."""
+    return {name: f"{facet.__module__}.{facet.__qualname__}" for name, facet in system.facets.items()}
 
 
 def all_systems() -> Mapping[str, System]:
