@@ -22,6 +22,7 @@ from grapevine.cli.console import (
     table,
 )
 from grapevine.cli.from_config import add_config_command, option
+from grapevine.kernels.jit import compiling_told
 from grapevine.metrics.numbers import number
 from grapevine.model import tables
 from grapevine.model.location import Location
@@ -133,7 +134,8 @@ def _run_generate(name: str) -> Callable[..., None]:
     def run(model: Any, *, out_: str, seed: int, force: bool, json: bool, partitions: int | None, **spark: Any) -> None:
         stage = _stage(**spark, quiet=json)
         target = stage.location(out_)
-        manifest = generate_stage(stage, name, model, target, seed=seed, partitions=partitions, force=force)
+        with compiling_told(name):
+            manifest = generate_stage(stage, name, model, target, seed=seed, partitions=partitions, force=force)
         _print_workload(target, manifest, json)
 
     return run
