@@ -81,7 +81,7 @@ def test_a_picture_shows_the_course_degrees_and_load(run: Simulation) -> None:
     tops = np.asarray(load.collections[-1].get_paths()[0].vertices)[:, 1]
     received = [sum(row[kind] for kind in ("wanted", "duplicate", "unwanted")) for row in run.nodes.to_pylist()]
     assert tops.max() == pytest.approx(max(received))
-    assert run.plot()._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+    assert run.plot()._repr_png_().startswith(b"\x89PNG")
 
 
 def test_a_picture_of_a_run_that_measured_nothing_on_the_way_says_so() -> None:

@@ -23,7 +23,8 @@ from grapevine.systems.registry import all_systems, system_named
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
-    from matplotlib.figure import Figure
+
+    from grapevine.sim.picture import Picture
 
 KIND = "simulation"
 SIMULATIONS = "simulations"  # the folder of an experiment's runs
@@ -89,7 +90,7 @@ class Simulation:
         """`rounds` as a data frame of pandas."""
         return self.rounds.to_pandas()
 
-    def plot(self) -> Figure:
+    def plot(self) -> Picture:
         """A picture of the run: hit ratio and overhead as it went, degrees, and what nodes had to receive.
 
         A figure of matplotlib, which a notebook shows and `savefig` stores; no display is needed.
