@@ -71,7 +71,7 @@ class FolderPromises:
     def test_an_existing_folder_needs_force(self, home: Location) -> None:
         write(home / "out", "old")
         write_whole(home / "out" / "report.html", "of the old")
-        with pytest.raises(UsageError, match="exists already; choose another --out or replace it with --force"):
+        with pytest.raises(UsageError, match="exists already; choose another folder, or replace it with --force"):
             write(home / "out", "new")
         assert read(home / "out") == "old"
         write(home / "out", "new", force=True)
@@ -98,7 +98,7 @@ class FolderPromises:
         write_whole(home / "photos" / "cat.jpg", "meow")
         if manifest:
             write_whole(home / "photos" / FILE_NAME, manifest)
-        with pytest.raises(UsageError, match="--force replaces only a workload that Grapevine wrote"):
+        with pytest.raises(UsageError, match="replaces only a workload that Grapevine wrote"):
             write(home / "photos", "new", force=True)
         with pytest.raises(UsageError, match="exists already"):
             write(home / "photos", "new")

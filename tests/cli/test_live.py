@@ -55,7 +55,7 @@ def endpoint(folder: Path, node: subprocess.Popen[str]) -> str:
 
 
 def test_two_nodes_a_publisher_and_a_subscriber_and_what_was_kept_after_a_restart(tmp_path: Path) -> None:
-    with process("node", "--data-dir", "a", "--subscribe", "news", cwd=tmp_path) as first:
+    with process("node", "--data-dir", "a", "--subscribe", "news", "--log", "json", cwd=tmp_path) as first:
         where = endpoint(tmp_path / "a", first)
         with process("node", "--data-dir", "b", "--join", where, "--diary", "diaries", cwd=tmp_path) as second:
             until_there(tmp_path / "b")
@@ -69,13 +69,18 @@ def test_two_nodes_a_publisher_and_a_subscriber_and_what_was_kept_after_a_restar
                 assert reader.returncode == 0
             # In the order of arrival: the first may have had no path yet, and come by recovery after the second.
             assert sorted(json.loads(line)["text"] for line in out.splitlines()) == ["grüß dich", "hello"]
+            until_there(tmp_path, "node-*.log", '"neighbours": 1')
+            until_there(tmp_path, "node-*.log", "1 neighbour, 1 peer connected\n")
             for node, folder in ((second, "b"), (first, "a")):
                 node.send_signal(signal.SIGTERM)
                 node.communicate(timeout=PATIENCE_S)
                 assert node.returncode == 0
                 assert not (tmp_path / folder / "control.json").exists()
-    said = [json.loads(line) for log in tmp_path.glob("node-*.log") for line in log.read_text().splitlines()]
-    assert any("leaves" in line["message"] for line in said), "logs are lines of JSON"
+    for_programs, for_people = (log.read_text().splitlines() for log in sorted(tmp_path.glob("node-*.log")))
+    messages = [json.loads(line)["message"] for line in for_programs]
+    assert messages[0].endswith(" is up, waiting for others to join") and messages[-1].endswith(" leaves")
+    assert for_people[0].endswith(f" is up, joining {where}") and for_people[-1].endswith(" leaves")
+    assert not any("{" in line for line in for_people)
     (diary,) = (tmp_path / "diaries").iterdir()
     assert json.loads(diary.read_text().splitlines()[-1])["what"] == "end"
     with process("node", "--data-dir", "a", "--subscribe", "news", cwd=tmp_path) as again:
@@ -122,6 +127,7 @@ def test_two_nodes_a_publisher_and_a_subscriber_and_what_was_kept_after_a_restar
         ),
         (["node", "--data-dir", "bad.json"], ["bad.json"]),
         (["cluster", "--nodes", "3", "--processes", "9"], ["processes=9: there are only nodes=3"]),
+        (["cluster", "--log", "xml"], ["--log 'xml': choose one of plain, json"]),
         (["cluster", "--kill", "half@2"], ["--kill half@2: write SHARE@SECOND"]),
         (["cluster", "--kill", "0.5@2", "--restart-after", "1"], ["--restart-after: needs --kill, and --data"]),
         (
@@ -170,11 +176,12 @@ def test_every_mistake_of_a_file_is_told(tmp_path: Path) -> None:
         'system = "vitis"\n[settings]\nmost_connections = "many"\nfriends = 2\n[parameters]\ntable_size = 1\n'
     )
     with pytest.raises(UsageError) as raised:
-        read_options(file, {"log_level": "loud"}, ["frame_bytes=x", "plain"])
+        read_options(file, {"log": "jsn", "log_level": "loud"}, ["frame_bytes=x", "plain"])
     for part in (
         f"{file}: most_connections='many': needs a whole number",
         f"{file}: [settings] has no parameter friends; it has frame_bytes, most_connections",
         f"{file}: table_size=1: needs at least 4",
+        "log='jsn': choose one of plain, json; did you mean json?",
         "log_level='loud'",
         "--set frame_bytes=x: needs a whole number",
         "--set plain: write it as key=value",

@@ -69,6 +69,18 @@ def test_a_simulation_is_printed_stored_and_exported_without_spark(
     assert "exists already" in again.stderr
 
 
+def test_progress_for_programs_is_lines_of_json(folder: Path) -> None:
+    command = ["simulate", "rvr", "--workload", "w", "--rounds", "20", "--out", "watched", "--json", "--log", "json"]
+    done = run(*command, cwd=folder.parent)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stderr.splitlines()]
+    told = [(row["stage"], row["round"], row.get("online")) for row in rows if row["stage"] != "compiling"]
+    assert told == [("running", 10, 60), ("running", 20, 60), ("measuring", 20, 60)]
+    assert json.loads(done.stdout)["summary"]["hit_ratio"] > 0.5
+    wrong = run(*command[:-1], "xml", cwd=folder.parent)
+    assert (wrong.returncode, "--log 'xml': choose one of plain, json" in wrong.stderr) == (2, True)
+
+
 def test_a_crowd_answers_in_json(folder: Path) -> None:
     command = ["simulate", "rvr", "--workload", "w", "--rounds", "30", "--crowd", "0.5@10", "--out", "crowd", "--json"]
     done = run(*command, cwd=folder.parent)
@@ -183,7 +195,8 @@ def test_a_run_by_a_clock_is_printed_with_its_delays(
     said = capsys.readouterr()
     assert "delay, median, ms" in said.out and "messages a second and node" in said.out
     left = Simulation.load(folder.parent / "shown").rounds["online"].to_pylist()[-1]
-    assert f"round 360/360: {left} online" in said.err and left < 20
+    assert f"360/360 s of virtual time: {left} online" in said.err and left < 20
+    assert said.err.endswith("360/360 s of virtual time: measuring\n") and "round" not in said.err
 
 
 def test_what_a_system_would_ignore_is_refused(

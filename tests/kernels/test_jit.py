@@ -173,3 +173,23 @@ def test_processes_that_start_together_compile_a_function_once(tmp_path: Path) -
         process.stdin.flush()
     compiled = [int(process.communicate()[0]) for process in started]
     assert sorted(compiled) == [0, 0, 1]
+
+
+TELLS = """
+from grapevine.kernels.jit import compiling_told
+from grapevine.kernels.rng import priorities
+with compiling_told("vitis", print):
+    priorities(1, 2, 3)
+    priorities(1, 2, 4)
+"""
+
+
+def test_a_compiler_is_told_of_once_and_what_is_in_the_cache_is_not(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", TELLS], capture_output=True, text=True, env=environment, check=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert said == ["compiling kernels for vitis, once: about a minute\n", ""]

@@ -217,19 +217,3 @@ def test_a_name_that_is_none_of_the_known_ones_is_answered_with_the_nearest() ->
         with pytest.raises(UsageError) as caught:
             ask()
         assert expected in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({"workload": "high"}, "workload 'high': needs a Workload; read the folder with Workload.load('high')"),
-        ({"schedule": "x"}, "schedule 'x': needs a Schedule"),
-        ({"run": {"rounds": 5}}, "run {'rounds': 5}: needs a RunConfig"),
-        ({"clock": list(range(100))}, "clock of type list: needs a ClockConfig"),
-    ],
-)
-def test_python_arguments_of_another_kind_are_one_sentence(given: dict[str, Any], expected: str) -> None:
-    arguments: dict[str, Any] = {"workload": generate("vitis-high", nodes=60)} | given
-    with pytest.raises(UsageError) as caught:
-        grapevine.simulate("vitis", **arguments)
-    assert str(caught.value) == expected

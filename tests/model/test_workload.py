@@ -1,4 +1,6 @@
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import networkx as nx
 import numpy as np
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.model.errors import UsageError
-from grapevine.model.workload import Workload
+from grapevine.model.workload import Churn, Latency, Workload
 
 pairs = st.sets(st.tuples(st.integers(0, 19), st.integers(0, 9)), max_size=100)
 
@@ -39,9 +41,54 @@ def test_rows_make_the_same_workload_as_their_pairs(wanted: set[tuple[int, int]]
 
 def test_it_says_what_it_is() -> None:
     workload = Workload.from_pairs([0, 1], [0, 0], node_count=3, topic_count=1, name="tiny")
-    assert repr(workload) == "Workload('tiny': 3 nodes, 1 topics, 2 subscriptions)"
+    assert repr(workload) == (
+        "Workload('tiny': 3 nodes, 1 topic, 2 subscriptions; 0.7 a node (at most 1), 2.0 a topic (at most 2))"
+    )
     assert len(set(workload.node_ids)) == 3
     assert list(workload.node_names) == ["0", "1", "2"]
+
+
+def facts(html: str) -> dict[str, str]:
+    """The rows of a card, as a browser would read them."""
+    cells = [[cell.text or "" for cell in row] for row in ElementTree.fromstring(html).iter("tr")]
+    return {name: values[0] for name, *values in cells if values}
+
+
+def test_it_shows_itself_in_a_notebook_with_shares_and_units() -> None:
+    made = Workload.from_dict(
+        {"ann": ["x", "y"], "bob": ["x"], "cid": []},
+        rates={"x": 3, "idle": 0},
+        publishers={"x": "bob"},
+        name="<b>&",
+    )
+    assert facts(made._repr_html_()) == {
+        "of a node": "1.0 in the mean, 2 at most",
+        "of a topic": "1.0 in the mean, 2 at most",
+        "nodes without any": "1 (33.33%)",
+        "topics without any": "1 (33.33%)",
+        "rates": "1.333 in the mean, 3 at most",
+        "publishers": "of 1 topic (33.33%)",
+    }
+    assert "Workload &lt;b&gt;&amp;</b>" in made._repr_html_(), "names are no markup"
+
+
+def test_it_tells_of_churn_and_latency_where_it_has_them() -> None:
+    made = Workload.from_dict({"ann": ["x"], "bob": ["x"]})
+    churn = Churn(np.array([0, 0, 1], np.int32), np.zeros(3), np.ones(3))
+    latency = Latency(np.array([[[np.nan, 80.0], [120.0, np.nan]]], np.float32))
+    told = {
+        "churn": "3 sessions of 2 nodes",
+        "latency": "round trips between 2 nodes in 1 slice, 100 ms in the median, 50.00% of pairs",
+    }
+    whole = replace(made, churn=churn, latency=latency)
+    assert {name: value for name, value in facts(whole._repr_html_()).items() if name in told} == told
+    assert all(f"; {name} {value}" in repr(whole) for name, value in told.items())
+    assert "churn" not in repr(made) and "churn" not in made._repr_html_()
+    assert "nothing known" in repr(replace(made, latency=Latency(np.full((1, 2, 2), np.nan, np.float32))))
+
+
+def test_an_empty_one_has_a_card() -> None:
+    assert "0 nodes, 0 topics, 0 subscriptions" in Workload.from_dict({})._repr_html_()
 
 
 @pytest.mark.parametrize(("nodes", "topics"), [([3], [0]), ([-1], [0]), ([0], [1])])
@@ -75,11 +122,11 @@ def test_a_dict_of_names_is_a_workload() -> None:
     ("wanted", "more", "expected"),
     [
         ([("ann", "news")], {}, "needs a dict from nodes to their topics"),
-        ({"ann": "news"}, {}, r"wanted\['ann'\] 'news': needs a list of topics"),
+        ({"ann": "news"}, {}, r"wanted\['ann'\]='news': needs a list of topics"),
         ({"ann": 5}, {}, "needs a list of topics"),
         ({"": ["news"]}, {}, "node '': names need at least one character"),
         ({1: ["news"], "1": []}, {}, "node 1: is given as '1' and as 1"),
-        ({"ann": ["x"]}, {"rates": {"x": -1}}, "rates are numbers from 0 on"),
+        ({"ann": ["x"]}, {"rates": {"x": -1}}, "needs a number, zero or more"),
         ({"ann": ["x"]}, {"publishers": {"x": "bob"}}, "publishers.*'bob': is no node"),
     ],
 )

@@ -253,7 +253,7 @@ def test_policies_and_sizes_that_make_no_sense_are_refused() -> None:
     async def scenario(world: World) -> None:
         with pytest.raises(UsageError, match="choose one of block, drop-oldest, drop-new"):
             world.inbox("keep-all")  # type: ignore[arg-type]
-        with pytest.raises(UsageError, match="at least 1"):
+        with pytest.raises(UsageError, match="size=0: needs a whole number of 1 or more"):
             world.inbox(size=0)
 
     during(scenario)

@@ -1,9 +1,8 @@
-"""A node as a process, and what it tells: where it is, its log as lines of JSON, and its metrics."""
+"""A node as a process, and what it tells: where it is, who keeps it company, and its metrics."""
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import signal
 import threading
@@ -13,7 +12,7 @@ from prometheus_client import generate_latest
 
 from grapevine.net.metrics import registry_of
 from grapevine.net.options import NodeOptions
-from grapevine.net.run import JsonFormatter, Started, run_node
+from grapevine.net.run import Started, run_node
 from tests.net.nodes import during, opening
 
 
@@ -29,15 +28,6 @@ def test_a_node_runs_until_it_is_told_to_stop_and_says_where_it_is(tmp_path: Pat
     (started,) = told
     assert started.topics == ["x"] and started.endpoint.startswith("127.0.0.1:") and len(started.peer) == 64
     assert not started.control_file.exists()
-
-
-def test_a_record_of_the_log_is_a_line_of_json() -> None:
-    record = logging.LogRecord("grapevine.net", logging.WARNING, "", 0, "peer %s:\n%s", ("a", "b"), None)
-    line = JsonFormatter().format(record)
-    assert "\n" not in line
-    content = json.loads(line)
-    assert (content["level"], content["logger"], content["message"]) == ("warning", "grapevine.net", "peer a:\nb")
-    assert content["time"].endswith("Z")
 
 
 def test_every_number_of_a_node_is_a_metric() -> None:

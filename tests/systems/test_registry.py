@@ -120,9 +120,9 @@ def test_the_first_driver_is_the_default(system: str, driver: str | None, expect
 
 
 def test_a_driver_that_a_system_lacks_is_answered_with_those_it_has() -> None:
-    with pytest.raises(UsageError, match=r"driver 'peers': rvr runs by rounds"):
+    with pytest.raises(UsageError, match=r"driver of rvr 'peers': choose one of rounds"):
         choose_driver("rvr", "peers")
-    with pytest.raises(UsageError, match=r"driver 'live': vitis runs by rounds or peers"):
+    with pytest.raises(UsageError, match=r"driver of vitis 'live': choose one of rounds, peers"):
         choose_driver("vitis", "live")
     with pytest.raises(UsageError, match=r"system 'vitis-peers': choose one of .*vitis"):
         choose_driver("vitis-peers", None)

@@ -14,7 +14,18 @@ from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 
-from grapevine.cli.console import JsonOption, SeedOption, add_metrics, err, out, print_json, table
+from grapevine.cli.console import (
+    JsonOption,
+    LogOption,
+    SeedOption,
+    add_metrics,
+    check_log,
+    err,
+    log_json,
+    out,
+    print_json,
+    table,
+)
 from grapevine.cli.from_config import add_config_command, option
 from grapevine.metrics import live
 from grapevine.metrics.findings import CPU_S
@@ -31,6 +42,7 @@ from grapevine.net.play import Kill, play
 from grapevine.systems.registry import systems_with
 
 _MIB = 2**20
+_LINE_S = 5.0  # between two lines about a network in which nobody comes or goes
 _LATE_MS = 100.0  # from here on, waiting for the processor is most of a delay
 _DELAYS = [DELAY_MS_AT.of(quantile=quantile) for quantile in ("p50", "p99")]
 _SUMMARY = (
@@ -61,8 +73,10 @@ def _run_cluster(
     restart_after: float | None,
     seed: int,
     json: bool,
+    log: str,
 ) -> None:
     """Run the command; the arguments are its options (`add_to`)."""
+    check_log(log)
     tables = _settings(system, set_ or [])
     faults = None if kill is None else Kill.parse(kill)
     loaded = workload_of(config, seed) if workload is None else Workload.load(workload)
@@ -70,7 +84,7 @@ def _run_cluster(
         config = replace(config, nodes=loaded.node_count, processes=min(config.processes, loaded.node_count))
     if duration is not None:
         config = replace(config, events=max(1, round(duration * config.rate)))
-    with _progress(quiet=json) as progress:
+    with _progress(log=log, quiet=json) as progress:
         summary = play(
             loaded,
             config,
@@ -110,9 +124,12 @@ def _settings(system: str, pairs: list[str]) -> dict[str, dict[str, Any]]:
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+def _progress(*, log: str, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
     """What to call with every state of the network: it renews a table on a terminal, and prints a line every five
-    seconds elsewhere. None when quiet."""
+    seconds elsewhere; or it writes every state as a line of JSON. None when quiet."""
+    if log == "json":
+        yield log_json
+        return
     if quiet:
         yield None
         return
@@ -120,7 +137,8 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None] | Non
     if not err.is_terminal:
 
         def say(now: dict[str, Any]) -> None:
-            if not before or now["stage"] != before["stage"] or now["time_s"] - before["time_s"] >= 5:
+            is_news = not before or any(now[name] != before[name] for name in ("stage", "nodes"))
+            if is_news or now["time_s"] - before["time_s"] >= _LINE_S:
                 err.print(_line(now), soft_wrap=True)
                 before.update(now)
 
@@ -136,20 +154,15 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None] | Non
 
 
 def _line(now: dict[str, Any]) -> str:
-    """The state of the network in one line."""
-    parts = [
-        f"{metric.label} {metric.shown(now[metric.name])}{metric.unit and f' {metric.unit}'}"
-        for metric in (DEGREE, HIT_RATIO, *_DELAYS)
-        if now[metric.name] is not None
-    ]
-    return " · ".join(
-        [
-            f"{now['stage']}: {now['nodes']} nodes",
-            f"topics connected {now['connected']:.0%}",
-            f"{now['published']:,} events",
-            *parts,
-        ]
-    )
+    """The state of the network in one line: who is there, with how many neighbours, and what has arrived."""
+    parts = [f"{now['stage']}: {now['nodes']} of {now['nodes_wanted']} nodes are up"]
+    if now["stage"] != "starting":
+        parts.append(f"{now[DEGREE.name]:.1f} neighbours each, at most {now[DEGREE_MAX.name]}")
+        parts.append(f"topics connected {now['connected']:.0%}")
+    if now["published"]:
+        parts.append(f"{now['published']:,} of {now['events_wanted']:,} events")
+    known = [(metric, now[metric.name]) for metric in (HIT_RATIO, *_DELAYS) if now[metric.name] is not None]
+    return " · ".join(parts + [f"{metric.label} {metric.shown_with_unit(value)}" for metric, value in known])
 
 
 def _groups_table(now: dict[str, Any], before: dict[str, Any]) -> Table:
@@ -249,5 +262,6 @@ def add_to(app: typer.Typer) -> None:
         ),
         option("seed", SeedOption, 1),
         option("json", JsonOption, False),
+        option("log", LogOption, "plain"),
     ]
     add_config_command(app, "cluster", ClusterConfig, _run_cluster, first=[], last=last, help=_HELP)

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.log import LOGS
 
 if TYPE_CHECKING:
     from grapevine.metrics.catalogue import Metric
@@ -40,6 +41,12 @@ MasterOption = Annotated[
 ]
 MemoryOption = Annotated[str | None, typer.Option("--driver-memory", help="Memory of the Spark driver. Default: 4g.")]
 ConfOption = Annotated[list[str] | None, typer.Option("--conf", help="A Spark setting, spark.KEY=VALUE; repeatable.")]
+
+
+LogOption = Annotated[
+    str,
+    typer.Option("--log", metavar="plain|json", help="Progress on the error stream: lines for people, or JSON lines."),
+]
 
 
 @contextmanager
@@ -93,6 +100,20 @@ def stop_on_signals() -> None:
 def print_json(answer: Any) -> None:
     """Print an answer on standard output as JSON, for programs."""
     sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")
+
+
+def check_log(log: str) -> None:
+    """UsageError unless this is a form in which progress can be written."""
+    if log not in LOGS:
+        from grapevine.model.settings import none_of  # here, since `grapevine --help` needs no numpy
+
+        raise UsageError(none_of(log, LOGS, "--log "))
+
+
+def log_json(line: Mapping[str, Any]) -> None:
+    """Write a line of JSON on the error stream, for programs that watch."""
+    sys.stderr.write(json.dumps(line, ensure_ascii=False, default=lambda value: value.item()) + "\n")
+    sys.stderr.flush()
 
 
 def table(title: str, *columns: str) -> Table:

@@ -56,12 +56,19 @@ def node(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="node.toml with the same keys; flags win.")
     ] = None,
-    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error; JSON on stderr.")] = None,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            metavar="plain|json", help="What it says on the error stream: lines for people (default), or JSON lines."
+        ),
+    ] = None,
+    log_level: Annotated[str | None, typer.Option(help="What it says there: debug, info, warning or error.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Run a live node until Ctrl-C or SIGTERM. It prints where it listens, who it is, and where programs find it."""
+    from grapevine.model.log import log_to_stderr
     from grapevine.net.options import read_options
-    from grapevine.net.run import log_as_json, run_node
+    from grapevine.net.run import run_node
 
     flags = {
         "listen": listen,
@@ -74,10 +81,11 @@ def node(
         "diary": None if diary is None else str(diary),
         "control": control,
         "control_file": None if control_file is None else str(control_file),
+        "log": log,
         "log_level": log_level,
     }
     options = read_options(config, flags, set_ or [])
-    log_as_json(options.log_level)
+    log_to_stderr(options.log, options.log_level)
 
     run_node(options, lambda started: _print_started(started, json=json))
 

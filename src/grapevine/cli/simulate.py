@@ -16,12 +16,14 @@ from grapevine.cli.console import (
     ConfOption,
     ForceOption,
     JsonOption,
+    LogOption,
     MasterOption,
     MemoryOption,
     OutOption,
     SeedOption,
     Stopped,
     add_metrics,
+    check_log,
     err,
     out,
     print_json,
@@ -41,6 +43,7 @@ from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.sim.churn import ChurnConfig, make_schedule
 from grapevine.sim.clock import ClockConfig
+from grapevine.sim.progress import Extent, watched
 from grapevine.sim.result import KIND, Simulation
 from grapevine.sim.round_run import RunConfig
 from grapevine.sim.simulate import simulate
@@ -126,10 +129,12 @@ def _run_simulate(
     threads: int | None,
     force: bool,
     json: bool,
+    log: str,
     churn: str | None,
     spark: SparkOptions,
     **playing: Any,
 ) -> None:
+    check_log(log)
     driver = choose_driver(system, driver)
     parameters = parse_texts(set_ or [], system_named(system).config_type(driver), owner=system).or_raise()
     timed = _clock(system, driver, run, clock or [], latency_from)
@@ -140,21 +145,21 @@ def _run_simulate(
     loaded = Workload.load(files.location(workload), latency=latency_from and files.location(latency_from))
     sessions = None if churn is None else load_churn(files.location(churn))
     schedule = make_schedule(take_config(ChurnConfig, playing), loaded.node_count, sessions, seed=seed)
-    rounds = int(timed.end_s) if timed else run.rounds
+    extent = Extent(int(timed.end_s), is_timed=True) if timed else Extent(run.rounds, is_timed=False)
     with (
         new_folder(target, kind=KIND, force=force) as draft,
         local_draft(draft) as partial,
-        live_progress(rounds, quiet=json) as progress,
+        live_progress(extent, log=log, quiet=json) as progress,
         _transcript(partial, system, driver, wanted=transcript) as lines,
     ):
-        how: dict[str, Any] = {"seed": seed, "schedule": schedule, "run": run, "progress": progress} | parameters
+        how: dict[str, Any] = {"seed": seed, "schedule": schedule, "run": None if timed else run} | parameters
         if spark.engine == "spark":
-            where: dict[str, Any] = {"blocks": spark.blocks, "resume": spark.resume, "force": force}
-            with _tell_of_resume(target):
-                done = simulate_in_blocks(files, system, loaded, target, threads=threads, **where, **how)
+            where: dict[str, Any] = {"blocks": spark.blocks, "resume": spark.resume, "force": force, "threads": threads}
+            with _tell_of_resume(target), watched(system, progress, extent) as tell:
+                done = simulate_in_blocks(files, system, loaded, target, progress=tell, **where, **how)
         else:
             peers: dict[str, Any] = {"clock": timed, "latency": loaded.latency, "transcript": lines}
-            done = simulate(system, loaded, driver=driver, threads=threads, **peers, **how)
+            done = simulate(system, loaded, driver=driver, threads=threads, progress=progress, **peers, **how)
         done.write(partial)
     if spark.engine == "spark":
         forget_rounds(target)
@@ -233,6 +238,7 @@ def _how_it_runs() -> list[inspect.Parameter]:
         option("threads", Annotated[int | None, threads], None),
         option("force", ForceOption, False),
         option("json", JsonOption, False),
+        option("log", LogOption, "plain"),
     ]
 
 

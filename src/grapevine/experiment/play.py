@@ -23,7 +23,7 @@ def play(run: RunPlan, workload: Workload, churn: Churn | None, latency: Latency
         workload,
         driver=run.driver,
         seed=run.seed,
-        threads=threads,
+        threads=None if timed else threads,
         schedule=schedule,
         run=None if timed else RunConfig(**run.run),
         clock=ClockConfig(**run.run) if timed else None,

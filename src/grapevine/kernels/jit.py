@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import logging
 import os
 import re
 import tempfile
@@ -30,8 +31,10 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba import types
+from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
+_log = logging.getLogger(__name__)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -98,6 +101,33 @@ def _one_process_at_a_time(folder: Path, name: str) -> Iterator[None]:
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed, or the process is gone
         yield
+
+
+@contextmanager
+def compiling_told(whose: str, tell: Callable[[str], None] = _log.warning) -> Iterator[None]:
+    """Say in one line that the block takes longer than the next time, as soon as it has to compile something.
+
+    `whose` kernels they are stands in the line. What was compiled before is loaded without a word. `tell` is called
+    once at most, on the thread that compiles; by default the line is logged, which shows it on the error stream of
+    programs that have not set logging up.
+    """
+    with event.install_listener("numba:compile", _Once(f"compiling kernels for {whose}, once: about a minute", tell)):
+        yield
+
+
+class _Once(event.Listener):  # type: ignore[misc]
+    """Tells a line when the first function begins to be compiled."""
+
+    def __init__(self, line: str, tell: Callable[[str], None]) -> None:
+        self._line, self._tell, self._told = line, tell, False
+
+    def on_start(self, event: Any) -> None:
+        if not self._told:
+            self._told = True
+            self._tell(self._line)
+
+    def on_end(self, event: Any) -> None:
+        return
 
 
 def njit(function: F) -> F:

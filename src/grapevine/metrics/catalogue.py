@@ -51,6 +51,10 @@ class Metric:
         """A value as a person reads it: 93.10% of a share, else 12,345 or 3.142; a dash for what is not there."""
         return number(value if value is None or self.per_unit == 1 else value / self.per_unit, percent=self.share)
 
+    def shown_with_unit(self, value: float | None) -> str:
+        """A value where no heading tells its unit, as in a line of text."""
+        return f"{self.shown(value)} {self.unit}" if self.unit and value is not None else self.shown(value)
+
     def shown_with_spread(self, mean: float, half: float) -> str:
         """A mean with half its confidence interval."""
         return interval(mean / self.per_unit, half / self.per_unit, percent=self.share)

@@ -40,14 +40,19 @@ from grapevine.metrics.traffic import (
 from grapevine.model import tables
 
 BRIEF = *OUTCOME, DEGREE  # where a run has one line
-HEADLINE = (  # where it has a table, in this order
-    *(*OUTCOME, HOPS_P99, OVERHEAD_OF_NODES, OVERHEAD_OF_PAYLOADS),
-    *(DELAY_MS, DELAY_MS_AT.of(quantile="p95"), STRETCH),
-    *(NOTIFICATIONS_PER_EVENT, DUPLICATES_PER_EVENT, RELAYS_PER_EVENT, PAYLOADS_PER_EVENT, BYTES_PER_EVENT),
-    NODES_OVER_20_PERCENT,
-    *(DEGREE, DEGREE_MAX, CLUSTERS_PER_TOPIC, CONNECTED_TOPICS, GATEWAYS_PER_TOPIC, RING, LOOKUP_HOPS),
-    *(MESSAGES_PER_S, WALL_S, CPU_S),
-)
+GROUPS = {  # where it has a table, in this order
+    "Delivery": (
+        *(*OUTCOME, HOPS_P99, OVERHEAD_OF_NODES, OVERHEAD_OF_PAYLOADS),
+        *(DELAY_MS, DELAY_MS_AT.of(quantile="p95"), STRETCH),
+    ),
+    "Traffic": (
+        *(NOTIFICATIONS_PER_EVENT, DUPLICATES_PER_EVENT, RELAYS_PER_EVENT, PAYLOADS_PER_EVENT, BYTES_PER_EVENT),
+        NODES_OVER_20_PERCENT,
+    ),
+    "Overlay": (DEGREE, DEGREE_MAX, CLUSTERS_PER_TOPIC, CONNECTED_TOPICS, GATEWAYS_PER_TOPIC, RING, LOOKUP_HOPS),
+    "Effort": (MESSAGES_PER_S, WALL_S, CPU_S),
+}
+HEADLINE = tuple(metric for group in GROUPS.values() for metric in group)
 
 
 def headlines(found: dict[str, pa.Table]) -> dict[str, float | None]:

@@ -42,6 +42,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from grapevine.model.arguments import flag
 from grapevine.model.errors import UsageError
 from grapevine.model.generations import Generation
 from grapevine.model.location import Location, as_location, renames_at_once
@@ -56,7 +57,7 @@ def new_folder(target: Location, *, kind: str, force: bool) -> Iterator[Location
     UsageError if `target` exists and `force` is not given, or holds anything but a complete folder of this kind, or
     cannot be written, or was written by another run meanwhile. The block writes the manifest last.
     """
-    target = as_location(target).resolve()
+    target, force = as_location(target).resolve(), flag("force", force)
     if not target.name:
         raise UsageError(f"{target}: is the root of a file system; give a folder below it")
     if renames_at_once(target):

@@ -59,6 +59,11 @@ class PeerId:
         """The number by which protocols know the peer: the first 64 bits of the id, good for routing alone."""
         return int.from_bytes(self.full[:ADDRESS_BYTES], "big")
 
+    @property
+    def short(self) -> str:
+        """The first digits of the id, for lines that people read; too few to tell everybody apart."""
+        return self.full[:4].hex()
+
     def __str__(self) -> str:
         return self.full.hex()
 

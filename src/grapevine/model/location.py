@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
+from grapevine.model.arguments import path
 from grapevine.model.errors import UsageError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -120,10 +121,11 @@ def is_url(text: str) -> bool:
 
 
 def as_location(given: str | Location) -> Location:
-    """What callers from Python gave for a folder; UsageError for a URL as text or `Path`, which only Spark can open."""
+    """What callers from Python gave for a folder; UsageError for what is no path, and for a URL as text or `Path`,
+    which only Spark can open."""
     if isinstance(given, Remote):
         return given
-    if is_url(str(given)):
+    if is_url(path("folder", given)):
         raise UsageError(f"{given}: is a URL; from Python, open it with `location` of grapevine.pipeline.stage.Stage")
     return Path(given)
 

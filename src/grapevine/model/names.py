@@ -24,10 +24,13 @@ def natural_order(names: Iterable[str]) -> list[str]:
 
 
 def as_texts(names: Iterable[object], what: str) -> dict[object, str]:
-    """The texts by which these names are known; UsageError for an empty one, or if two names have the same text."""
+    """The texts by which these names are known; UsageError for one that is empty or missing, or if two names have the
+    same text."""
     texts: dict[object, str] = {}
     taken: dict[str, object] = {}
     for name in names:
+        if name is None or name != name:  # as in data frames
+            raise UsageError(f"{what} {name}: is no name but a missing value; leave it out")
         text = str(name)
         if not text:
             raise UsageError(f"{what} '': names need at least one character")

@@ -10,6 +10,8 @@ from grapevine.model.errors import UsageError
 from grapevine.model.location import Location, remove
 from grapevine.model.manifest import read_manifest, stored_manifest
 
+_FORCE = "--force (in Python, force=True)"
+
 
 class Output(ABC):
     """One output being made: `begin`, then the caller writes into `draft`, perhaps `commit`, and always `close`."""
@@ -75,11 +77,11 @@ def discard(draft: Location) -> None:
 def refuse_unless_replaceable(target: Location, kind: str, *, force: bool) -> None:
     """For something that is there: `force` replaces only what Grapevine wrote, and only by the same kind of thing."""
     if target.is_file():
-        raise UsageError(f"{target}: is a file; choose another --out")
+        raise UsageError(f"{target}: is a file; choose another folder")
     if not force:
-        raise UsageError(f"{target}: exists already; choose another --out or replace it with --force")
+        raise UsageError(f"{target}: exists already; choose another folder, or replace it with {_FORCE}")
     if any(target.iterdir()):
         try:
             read_manifest(target, kind)
         except UsageError as error:
-            raise UsageError(f"--force replaces only a {kind} that Grapevine wrote; {error}") from None
+            raise UsageError(f"{_FORCE} replaces only a {kind} that Grapevine wrote; {error}") from None

@@ -16,6 +16,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
+from grapevine.model.arguments import plain
 from grapevine.model.config import Config, field_types, optional_fields, value_mistake, wanted
 from grapevine.model.errors import UsageError
 
@@ -36,18 +37,19 @@ class Checked(NamedTuple):
         return self.values
 
 
-def make(config: type[Made], values: Mapping[str, Any], *, owner: str) -> Made:
+def make(config: type[Made], values: Mapping[str, Any], *, owner: str, beside: Iterable[str] = ()) -> Made:
     """The configuration with these values, which come from Python; UsageError with everything that is wrong.
 
-    `owner` is whose parameters they are, as the answer to an unknown name calls it: `vitis`, `a node`.
+    `owner` is whose parameters they are, as the answer to an unknown name calls it: `vitis`, `a node`. `beside` are
+    names that can be given in the same place, and may have been meant.
     """
-    return config(**check_values(config, values, owner=owner).or_raise())
+    return config(**check_values(config, values, owner=owner, beside=beside).or_raise())
 
 
-def check_values(config: type[Config], values: Mapping[str, Any], *, owner: str) -> Checked:
+def check_values(config: type[Config], values: Mapping[str, Any], *, owner: str, beside: Iterable[str] = ()) -> Checked:
     """Names, types and limits of values from Python or, after `with_none`, from TOML. What the fields contradict in
     each other is found when the config is made."""
-    found, mistakes = {}, unknown_names(owner, values, field_types(config))
+    found, mistakes = {}, unknown_names(owner, values, field_types(config), beside=beside)
     for name in [name for name in values if name in field_types(config)]:
         value = _as_kept(field_types(config)[name], values[name])
         if said := value_mistake(config, name, value):
@@ -58,7 +60,9 @@ def check_values(config: type[Config], values: Mapping[str, Any], *, owner: str)
 
 
 def _as_kept(kind: type, value: Any) -> Any:
-    """A whole number for a float is that float, so that 5 and 5.0 are one setting, with one run id."""
+    """numpy's numbers as Python's; a whole number for a float is that float, so that 5 and 5.0 are one setting, with
+    one run id."""
+    value = plain(value)
     if kind is float and type(value) is int:
         try:
             return float(value)
@@ -100,13 +104,16 @@ def with_none(config: type[Config], values: Mapping[str, Any]) -> dict[str, Any]
     return {name: read(name, value) for name, value in values.items()}
 
 
-def unknown_names(owner: str, names: Iterable[Any], known: Iterable[str], *, noun: str = "parameter") -> list[str]:
-    """One sentence about all names that are not known, with those that are and the nearest; none if all are known."""
+def unknown_names(
+    owner: str, names: Iterable[Any], known: Iterable[str], *, noun: str = "parameter", beside: Iterable[str] = ()
+) -> list[str]:
+    """One sentence about all names that are not known, with those that are and the nearest, also of those `beside`
+    them; none if all are known."""
     known = list(known)
     unknown = [str(name) for name in names if name not in known]
     if not unknown:
         return []
-    near = [close for name in unknown for close in difflib.get_close_matches(name, known, n=1)]
+    near = [close for name in unknown for close in difflib.get_close_matches(name, [*known, *beside], n=1)]
     said = f"{owner} has no {noun} {', '.join(unknown)}; it has {', '.join(known) or 'none'}"
     return [f"{said}; did you mean {', '.join(dict.fromkeys(near))}?" if near else said]
 
@@ -118,13 +125,6 @@ def none_of(value: Any, known: Iterable[str], what: str = "") -> str:
     said = f"{what}{value!r}: choose one of {', '.join(known)}"
     near = difflib.get_close_matches(str(value), known, n=1)
     return f"{said}; did you mean {near[0]}?" if near else said
-
-
-def check_kind(name: str, value: object, kind: type, cure: str = "") -> None:
-    """UsageError unless an argument of this name is of this kind; `cure` says what to give instead."""
-    if not isinstance(value, kind):
-        shown = repr(value) if len(repr(value)) <= 60 else f"of type {type(value).__name__}"
-        raise UsageError(f"{name} {shown}: needs a {kind.__name__}{f'; {cure}' if cure else ''}")
 
 
 def _parse(config: type[Config], name: str, text: str) -> tuple[Any, str | None]:

@@ -8,7 +8,6 @@ Workload.from_dict({"ann": ["news", "jazz"]})    # or from_pandas, from_networkx
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,15 +19,16 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from grapevine.kernels import csr
-from grapevine.model import tables
+from grapevine.model import arguments, tables
+from grapevine.model.config import MAX_COUNT
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
 from grapevine.model.ids import ring_ids
 from grapevine.model.location import Location, as_location, local_draft
 from grapevine.model.manifest import Manifest, read_manifest
-from grapevine.model.names import as_texts, natural_order
-from grapevine.model.settings import unknown_names
+from grapevine.model.relations import Relations
 from grapevine.model.store import read_table, write_table
+from grapevine.model.workload_card import as_html, one_line
 from grapevine.version import __version__
 
 
@@ -95,9 +95,15 @@ class Workload:
     ) -> Workload:
         """A workload from distinct (node, topic) pairs in any order; names are the numbers. Rates are 1 unless given.
 
-        UsageError if a number is not below its count.
+        UsageError if a number is not below its count, if a pair comes twice, or if rates and publishers are not one
+        for each topic.
         """
+        node_count = arguments.whole("node_count", node_count, high=MAX_COUNT)
+        topic_count = arguments.whole("topic_count", topic_count, high=MAX_COUNT)
         node_topics = _by_node(nodes, topics, node_count, topic_count)
+        same_row = np.diff(csr.row_numbers(node_topics.starts)) == 0
+        if twice := np.count_nonzero(same_row & (np.diff(node_topics.columns) == 0)):
+            raise UsageError(f"nodes, topics: {twice:,} pairs come more than once; give each once")
         return cls.from_rows(node_topics, topic_count=topic_count, rates=rates, publishers=publishers, name=name)
 
     @classmethod
@@ -112,15 +118,34 @@ class Workload:
     ) -> Workload:
         """A workload from every node's topics, distinct, ascending and below their count, which is not checked. The
         rest is as in `from_pairs`."""
+        node_count = len(node_topics.starts) - 1
+        if rates is not None:
+            rates = arguments.amounts("rates", rates, topic_count)
+        if publishers is not None:
+            publishers = arguments.numbers_below("publishers", publishers, node_count, low=-1)
+            arguments.check_length("publishers", publishers, topic_count)
         return cls(
-            name,
+            arguments.text("name", name),
             node_topics,
             _by_topic(node_topics, topic_count),
-            node_names=_Numbers(len(node_topics.starts) - 1),
+            node_names=_Numbers(node_count),
             topic_names=_Numbers(topic_count),
-            rates=np.ones(topic_count) if rates is None else np.asarray(rates, np.float64),
-            publishers=np.full(topic_count, -1, np.int32) if publishers is None else np.asarray(publishers, np.int32),
+            rates=np.ones(topic_count) if rates is None else rates,
+            publishers=np.full(topic_count, -1, np.int32) if publishers is None else publishers,
         )
+
+    @classmethod
+    def _from_relations(cls, found: Relations, name: str) -> Workload:
+        made = cls.from_pairs(
+            found.nodes,
+            found.topics,
+            node_count=len(found.node_names),
+            topic_count=len(found.topic_names),
+            rates=found.rates,
+            publishers=found.publishers,
+            name=name,
+        )
+        return replace(made, node_names=found.node_names, topic_names=found.topic_names)
 
     @classmethod
     def from_dict(
@@ -137,38 +162,7 @@ class Workload:
         without a rate has 1, and those that only they name are topics, too. UsageError for what cannot be names, and
         for publishers that are no nodes.
         """
-        if not isinstance(wanted, Mapping):
-            raise UsageError(f"wanted {type(wanted).__name__}: needs a dict from nodes to their topics")
-        for node, topics in wanted.items():
-            if isinstance(topics, (str, bytes)) or not isinstance(topics, Iterable):
-                raise UsageError(f"wanted[{node!r}] {topics!r}: needs a list of topics")
-        rates, publishers = rates or {}, publishers or {}
-        rows = {node: list(dict.fromkeys(topics)) for node, topics in wanted.items()}
-        nodes = as_texts(rows, "node")
-        topics = as_texts((*(topic for row in rows.values() for topic in row), *rates, *publishers), "topic")
-        node_names, topic_names = natural_order(nodes.values()), natural_order(topics.values())
-        node_of = {text: number for number, text in enumerate(node_names)}
-        topic_of = {text: number for number, text in enumerate(topic_names)}
-        pairs = [(node_of[nodes[node]], topic_of[topics[topic]]) for node, row in rows.items() for topic in row]
-        rate, publisher = np.ones(len(topic_names)), np.full(len(topic_names), -1, np.int32)
-        for topic, value in rates.items():
-            if not 0 <= value < math.inf:
-                raise UsageError(f"rates[{topic!r}] {value}: rates are numbers from 0 on")
-            rate[topic_of[topics[topic]]] = value
-        for topic, node in publishers.items():
-            if str(node) not in node_of:
-                raise UsageError(f"publishers[{topic!r}] {node!r}: is no node")
-            publisher[topic_of[topics[topic]]] = node_of[str(node)]
-        numbers = np.array(pairs, np.int32).reshape(-1, 2)
-        made = cls.from_pairs(
-            *numbers.T,
-            node_count=len(node_names),
-            topic_count=len(topic_names),
-            rates=rate,
-            publishers=publisher,
-            name=name,
-        )
-        return replace(made, node_names=node_names, topic_names=topic_names)
+        return cls._from_relations(Relations.of_dict(wanted, rates, publishers), name)
 
     @classmethod
     def from_pandas(
@@ -177,32 +171,21 @@ class Workload:
         """A workload from a data frame with a row for each subscription, in two columns: who, and to what. A third one
         may have the rate of the item, the same in all of its rows. UsageError for columns that are not there, and for
         missing values."""
-        columns = [column for column in (user, item, rate) if column is not None]
-        if mistakes := unknown_names("the frame", columns, [str(column) for column in frame.columns], noun="column"):
-            raise UsageError(mistakes[0])
-        if missing := [column for column in columns if frame[column].isna().any()]:
-            raise UsageError(f"column {missing[0]}: {int(frame[missing[0]].isna().sum()):,} values are missing")
-        wanted: dict[Any, list[Any]] = {}
-        for who, what in zip(frame[user].tolist(), frame[item].tolist(), strict=True):
-            wanted.setdefault(who, []).append(what)
-        rates: dict[Any, float] = {}
-        for what, value in zip(frame[item].tolist(), frame[rate].tolist() if rate else (), strict=False):
-            if rates.setdefault(what, value) != value:
-                raise UsageError(f"item {what}: has the rates {rates[what]} and {value}; give it one")
-        return cls.from_dict(wanted, rates=rates, name=name)
+        return cls._from_relations(Relations.of_frame(frame, user, item, rate), name)
 
     @classmethod
     def from_networkx(cls, graph: Any, *, name: str = "workload") -> Workload:
         """A workload from a graph of who follows whom: an edge from a to b subscribes a to the topic of b, which b
         publishes; without direction, both subscribe to each other. Nobody follows itself."""
-        wanted: dict[Any, list[Any]] = {node: [other for other in graph[node] if other != node] for node in graph}
-        followed = {topic for topics in wanted.values() for topic in topics}
-        return cls.from_dict(wanted, publishers={topic: topic for topic in followed}, name=name)
+        return cls._from_relations(Relations.of_graph(graph), name)
 
     def save(self, folder: str | Location, *, force: bool = False) -> None:
         """Store it as a workload folder, which commands read. UsageError if the folder is there and `force` is not
         given, or was not written by Grapevine. Churn and latency have folders of their own and are not stored."""
-        with new_folder(as_location(folder), kind="workload", force=force) as draft, local_draft(draft) as local:
+        with (
+            new_folder(as_location(folder), kind="workload", force=force) as draft,
+            local_draft(draft) as local,
+        ):
             nodes = pa.table({"node": np.arange(self.node_count, dtype=np.int32), "name": list(self.node_names)})
             publishers = pa.array(self.publishers, mask=self.publishers < 0)
             topics = {"topic": np.arange(self.topic_count, dtype=np.int32), "name": list(self.topic_names)}
@@ -275,38 +258,30 @@ class Workload:
         return ring_ids("topic", self.topic_names)
 
     def topics_of(self, node: int) -> NDArray[np.int32]:
-        """Topics that the node subscribes to, ascending."""
-        return self.node_topics.row(node)
+        """Topics that the node subscribes to, ascending; UsageError if there is no such node."""
+        return self.node_topics.row(arguments.whole("node", node, high=self.node_count - 1))
 
     def subscribers_of(self, topic: int) -> NDArray[np.int32]:
-        """Nodes that subscribe to the topic, ascending."""
-        return self.topic_nodes.row(topic)
+        """Nodes that subscribe to the topic, ascending; UsageError if there is no such topic."""
+        return self.topic_nodes.row(arguments.whole("topic", topic, high=self.topic_count - 1))
 
     def __repr__(self) -> str:
-        extra = "".join(f", {part}" for part in ("churn", "latency") if getattr(self, part) is not None)
-        return (
-            f"Workload({self.name!r}: {self.node_count:,} nodes, {self.topic_count:,} topics, "
-            f"{self.subscription_count:,} subscriptions{extra})"
-        )
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 def _by_node(nodes: ArrayLike, topics: ArrayLike, node_count: int, topic_count: int) -> Csr:
     """Rows by node from pairs in any order."""
-    pairs = _numbers_below(node_count, nodes, "node"), _numbers_below(topic_count, topics, "topic")
+    pairs = arguments.numbers_below("nodes", nodes, node_count), arguments.numbers_below("topics", topics, topic_count)
+    arguments.check_length("topics", pairs[1], len(pairs[0]))
     return Csr(*csr.from_pairs(*pairs, node_count, topic_count))
 
 
 def _by_topic(node_topics: Csr, topic_count: int) -> Csr:
     """The same subscriptions by topic."""
     return Csr(*csr.transpose(node_topics.starts, node_topics.columns, topic_count))
-
-
-def _numbers_below(count: int, numbers: ArrayLike, what: str) -> NDArray[np.int32]:
-    """Kernels do not check bounds, so what comes from outside is checked here."""
-    checked = np.asarray(numbers, np.int32)
-    if len(checked) and not 0 <= checked.min() <= checked.max() < count:
-        raise UsageError(f"{what} numbers {checked.min()} … {checked.max()}: need to lie between 0 and {count - 1}")
-    return checked
 
 
 def load_churn(folder: str | Location) -> Churn:

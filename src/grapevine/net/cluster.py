@@ -151,10 +151,12 @@ class Cluster:
         out: Path | None = None,
         seed: int = 1,
         spots: Sequence[Spot] = (Spot(),),
+        started: bool = True,
     ) -> AsyncIterator[Cluster]:
         """All nodes, up and subscribed; none is left behind. `data` keeps their folders, `out` gets their diaries.
 
-        Groups are dealt to the spots in turn.
+        Groups are dealt to the spots in turn. Who wants to watch how they come up takes a cluster that is not
+        `started`, and calls `start`.
         """
         with tempfile.TemporaryDirectory(prefix="grapevine-cluster-") as scratch:
             diary = None if out is None else str((out / "diaries").absolute())
@@ -163,12 +165,14 @@ class Cluster:
             cluster = cls(workload, config, out or Path(scratch), ordered, data, spots)
             cluster._random = Random(seed)
             try:
-                await cluster._start()
+                if started:
+                    await cluster.start()
                 yield cluster
             finally:
                 await cluster._close()
 
-    async def _start(self) -> None:
+    async def start(self) -> None:
+        """Open all nodes, and let them subscribe. Called once."""
         first = self._bootstraps
         await self.workers[0].start()
         for number in first:  # one after the other: the first compiles what all of them use
@@ -351,7 +355,8 @@ class Cluster:
 
     def snapshot(self) -> dict[str, Any]:
         """How things stand now (`cluster_report`)."""
-        return snapshot(self._course, self.workers, self.tally, self.down)
+        wanted = {"nodes_wanted": self.workload.node_count, "events_wanted": self.config.events}
+        return snapshot(self._course, self.workers, self.tally, self.down) | wanted
 
     def summary(self) -> dict[str, Any]:
         """What was measured, from the first event to the last delivery (`cluster_report`)."""

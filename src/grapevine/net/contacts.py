@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from grapevine.model.arguments import refuse
 from grapevine.model.errors import PeerError, UsageError
 from grapevine.model.identity import PeerId, is_signed
 from grapevine.systems.contracts.peer import Address
@@ -93,8 +94,8 @@ def parse_endpoint(text: str) -> tuple[str, int]:
 
 def parse_endpoints(texts: Iterable[str]) -> list[tuple[str, int]]:
     """Several of them; a port is needed, since nobody is found at port 0."""
-    if isinstance(texts, str) or not isinstance(texts, Iterable):
-        raise UsageError(f"bootstrap {texts!r}: needs a list of endpoints, e.g. ['127.0.0.1:7000']")
+    if isinstance(texts, (str, bytes, Mapping)) or not isinstance(texts, Iterable):
+        refuse("bootstrap", texts, "a list of endpoints, e.g. ['127.0.0.1:7000']")
     found = [parse_endpoint(text) for text in texts]
     for host, port in found:
         if port == 0:

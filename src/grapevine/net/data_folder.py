@@ -43,8 +43,6 @@ class DataFolder:
             if folder is None:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="grapevine-node-"))
                 synced = False  # nothing of it outlives the process
-            if not isinstance(folder, (str, Path)):
-                raise UsageError(f"data_dir {folder!r}: needs the path of a folder")
             folder = Path(folder)
             identity = Identity.open(folder)
             stack.enter_context(_locked(folder / LOCK_FILE))

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from grapevine.model.errors import GrapevineError
+from grapevine.model.log import log_to_stderr
 from grapevine.net.inbox import Lagged
 from grapevine.net.node import Node
 from grapevine.net.orders import (
@@ -40,7 +41,7 @@ from grapevine.net.orders import (
     event_in,
     payload_of,
 )
-from grapevine.net.run import log_as_json, stop_on_signals
+from grapevine.net.run import stop_on_signals
 
 LINE_BYTES = 1 << 28  # of the longest order or answer
 _REPORT_S = 0.5
@@ -233,5 +234,5 @@ async def _main() -> None:
 
 
 if __name__ == "__main__":
-    log_as_json(os.environ.get("GRAPEVINE_LOG_LEVEL", "warning"))
+    log_to_stderr("json", os.environ.get("GRAPEVINE_LOG_LEVEL", "warning"))
     asyncio.run(_main())

@@ -14,7 +14,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Literal, Self, cast, get_args
 
+from grapevine.model.arguments import whole
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.settings import none_of
 from grapevine.net.envelope import Event, opened
 from grapevine.net.event_file import StoredEvent
 from grapevine.net.store import Store
@@ -49,13 +51,9 @@ class Inbox:
         enter: Callable[[Inbox], Awaitable[None]],
         leave: Callable[[Inbox], Awaitable[None]],
     ) -> None:
-        if policy not in get_args(Policy):
-            raise UsageError(f"policy={policy!r}: choose one of {', '.join(get_args(Policy))}")
-        if size < 1:
-            raise UsageError(f"size={size}: a queue needs room for at least 1 event")
         self.topic, self.topic_id = topic, topic_id
         self.dropped = 0  # in all
-        self._store, self._size, self._policy = store, size, policy
+        self._store, self._size, self._policy = store, whole("size", size, low=1), policy_of(policy)
         self.since_ms, self._enter, self._leave = since_ms, enter, leave
         self._queue: deque[StoredEvent] = deque()
         self._lagged = 0
@@ -161,5 +159,5 @@ class Inbox:
 def policy_of(text: str) -> Policy:
     """A policy by its name; UsageError if there is none."""
     if text not in get_args(Policy):
-        raise UsageError(f"policy={text!r}: choose one of {', '.join(get_args(Policy))}")
+        raise UsageError(none_of(text, get_args(Policy), "policy="))
     return cast(Policy, text)

@@ -17,7 +17,7 @@ from grapevine.systems.registry import system_named, systems_with
 def live_facet(name: str) -> type[LiveSystem]:
     """The live facet of the system of this name; UsageError if there is no such system, or it does not run live."""
     if name not in systems_with("live"):
-        raise UsageError(f"{none_of(name, systems_with('live'), 'system=')}, which run live")
+        raise UsageError(none_of(name, systems_with("live"), "live system "))
     facet = system_named(name).live
     assert facet is not None
     return facet

@@ -59,7 +59,7 @@ class MemoryTransport(Transport):
     async def listen(self, host: str, port: int, accept: Callable[[], ChannelUser]) -> Listener:
         endpoint = host, port or self._network.free_port(host)
         if endpoint in self._network.listeners:
-            raise UsageError(f"{host}:{port}: cannot be listened on (somebody does already); choose another port")
+            raise UsageError(f"{host}:{port}: cannot be listened on (somebody does already); choose another")
         listener = self._network.listeners[endpoint] = MemoryListener(self._network, endpoint, self._identity, accept)
         return listener
 

@@ -16,18 +16,18 @@ there is no path, it waits for one, and after a time-out raises `NoPath`: the ev
 from __future__ import annotations
 
 import asyncio
-import math
+import inspect
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from grapevine.model.errors import UsageError
-from grapevine.model.settings import make
+from grapevine.kernels.jit import compiling_told
+from grapevine.model import arguments
+from grapevine.model.identity import PeerId
 from grapevine.net.arrivals import Validator
 from grapevine.net.assembly import Assembly
-from grapevine.net.config import NodeConfig
 from grapevine.net.connections import Connections
 from grapevine.net.contacts import parse_endpoint, parse_endpoints
 from grapevine.net.data_folder import DataFolder
@@ -37,6 +37,8 @@ from grapevine.net.event_file import Retention
 from grapevine.net.housekeeping import TICK_S
 from grapevine.net.inbox import Inbox, Policy
 from grapevine.net.live_system import live_system
+from grapevine.net.node_card import as_html, one_line
+from grapevine.net.opening import check_opening, node_config
 from grapevine.net.publishing import NoPath
 from grapevine.net.tls_transport import TlsTransport
 from grapevine.net.transport import MakeTransport
@@ -87,11 +89,16 @@ class Node:
         what `grapevine collect` reads. `transport` is TLS over TCP, or another (`grapevine.net.transport`).
         """
         at, endpoints = parse_endpoint(listen), parse_endpoints(bootstrap)
-        config = make(NodeConfig, settings, owner="a node")
+        check_opening(
+            {"network": network, "announce": announce, "retention": retention, "parameters": parameters}
+            | {"data_dir": data_dir, "diary": diary, "validators": validators, "transport": transport}
+        )
+        config = node_config(system, settings, inspect.signature(cls.open).parameters)
         async with DataFolder.open(data_dir, retention or Retention(), synced=config.durability == "power") as folder:
             live = live_system(system, parameters or {}, folder.identity.id)
-            await asyncio.to_thread(live.warm_up)
-            written = Diary(Path(diary), folder.identity.id.address) if diary else None
+            with compiling_told(system):
+                await asyncio.to_thread(live.warm_up)
+            written = None if diary is None else Diary(Path(diary), folder.identity.id.address)
             parts = Assembly(folder, live, config, network=network, transport=transport or TlsTransport, diary=written)
             node = cls(parts)
             for topic, validator in (validators or {}).items():
@@ -109,9 +116,9 @@ class Node:
 
         In a topic that nobody else is known to want it is kept: whoever comes within `membership_s` asks for it.
         """
-        return await self.parts.publishing.publish(
-            topic, payload, self.config.publish_s if timeout is None else timeout
-        )
+        arguments.text("topic", topic)
+        patience = self.config.publish_s if timeout is None else arguments.amount("timeout", timeout, "seconds")
+        return await self.parts.publishing.publish(topic, payload, patience)
 
     def subscribe(
         self, topic: str, *, size: int = 1_000, policy: Policy = "block", since: float | None = None
@@ -119,29 +126,27 @@ class Node:
         """The topic's events from now on, or from this time on (seconds since the epoch); use it with `async with`."""
         return Inbox(
             topic,
-            self.parts.system.topic(topic),
+            self._topic(topic),
             self.parts.store,
             size=size,
             policy=policy,
-            since_ms=None if since is None else int(since * 1e3),
+            since_ms=None if since is None else int(arguments.amount("since", since, "seconds since 1970") * 1e3),
             enter=self.parts.topics.enter,
             leave=self.parts.topics.leave,
         )
 
     async def subscribe_for_good(self, topic: str) -> None:
         """Subscribe without reading: events are kept, and readers may come and go, until `unsubscribe`."""
-        await self.parts.topics.want(self.parts.system.topic(topic), topic, time.time_ns() // 1_000_000)
+        await self.parts.topics.want(self._topic(topic), topic, time.time_ns() // 1_000_000)
 
     def declare_rate(self, topic: str, rate: float) -> None:
         """Say how often events are published in a topic that is subscribed to, or published in, for as long as the node
         is open; the unit is one that all nodes share, as events an hour. Vitis with `rates=declared` weighs it."""
-        if not 0 <= rate < math.inf:
-            raise UsageError(f"a rate of {rate}; give a number from 0 on")
-        self.parts.host.declare_rate(self.parts.system.topic(topic), rate)
+        self.parts.host.declare_rate(self._topic(topic), arguments.amount("rate", rate))
 
     async def unsubscribe(self, topic: str) -> None:
         """The topic is no longer wanted; open inboxes of it get nothing more."""
-        await self.parts.topics.forget(self.parts.system.topic(topic))
+        await self.parts.topics.forget(self._topic(topic))
 
     @property
     def subscriptions(self) -> list[str]:
@@ -150,7 +155,12 @@ class Node:
 
     def validate(self, topic: str, validator: Validator) -> None:
         """Refuse events of a topic for which this is False: they are neither delivered, nor kept, nor passed on."""
-        self.parts.arrivals.validators.setdefault(self.parts.system.topic(topic), []).append(validator)
+        checked = arguments.function("validator", validator, "an event")
+        self.parts.arrivals.validators.setdefault(self._topic(topic), []).append(checked)
+
+    def _topic(self, name: str) -> int:
+        """The number of a topic; UsageError for what is no name of one."""
+        return self.parts.system.topic(arguments.text("topic", name))
 
     # Others
 
@@ -162,7 +172,13 @@ class Node:
 
     def partners_of(self, topic: str) -> int:
         """How many others exchange the topic's events with this node."""
-        return len(self.parts.topics.partners(self.parts.system.topic(topic)))
+        return len(self.parts.topics.partners(self._topic(topic)))
+
+    def neighbours(self) -> list[tuple[PeerId, str]]:
+        """Who is linked to this node in the overlay, and connected: its id, and the endpoint that it announces."""
+        links = (self.connections.connection(address) for address in sorted(self.connections.pinned))
+        contacts = [link.hello.contact for link in links if link is not None and link.hello is not None]
+        return [(contact.id, f"{contact.host}:{contact.port}") for contact in contacts]
 
     def exchanges(self) -> dict[int, list[int]]:
         """For every topic that this node wants or carries, by id: addresses of those it exchanges events with."""
@@ -170,14 +186,15 @@ class Node:
 
     async def ready(self, topic: str, *, peers: int = 1, timeout: float = 10.0) -> None:
         """Wait until so many others exchange the topic's events with this node; TimeoutError if they do not."""
-        async with asyncio.timeout(timeout):
-            while self.partners_of(topic) < peers:
+        wanted = arguments.whole("peers", peers)
+        async with asyncio.timeout(arguments.amount("timeout", timeout, "seconds")):
+            while self.partners_of(topic) < wanted:
                 await asyncio.sleep(TICK_S)
 
     async def drain(self, timeout: float = 10.0) -> None:
         """Wait until everything that was begun is on the disk, and on its way; TimeoutError if it takes longer."""
         parts = self.parts
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(arguments.amount("timeout", timeout, "seconds")):
             while parts.publishing.unsent or parts.store.waiting or parts.connections.unsent or parts.arrivals.waiting:
                 await asyncio.sleep(0.01)
 
@@ -218,3 +235,9 @@ class Node:
         if self.parts.reunion.endpoints and not self.connections.open_connections:
             return "no peer is connected, although there are nodes to join"
         return None
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)

@@ -5,6 +5,7 @@ join = ["10.0.0.1:7000"]
 subscribe = ["weather/oslo"]
 system = "vitis"
 data_dir = "node-1"
+log = "json"    # lines for programs on the error stream; plain: for people
 
 [settings]      # of NodeConfig
 most_connections = 100
@@ -24,6 +25,7 @@ from typing import Any
 
 from grapevine.model.config import Config, field_types
 from grapevine.model.errors import UsageError
+from grapevine.model.log import LOG_LEVELS, LOGS
 from grapevine.model.settings import check_values, none_of, parse_texts, unknown_names, with_none
 from grapevine.net.config import NodeConfig
 from grapevine.net.contacts import parse_endpoint, parse_endpoints
@@ -32,7 +34,6 @@ from grapevine.net.event_file import Retention
 from grapevine.net.live_system import live_facet
 from grapevine.systems.registry import systems_with
 
-LOG_LEVELS = ("debug", "info", "warning", "error")
 _TABLES = ("settings", "parameters", "retention")
 
 
@@ -50,6 +51,7 @@ class NodeOptions:
     diary: str | None = None
     control: str = "127.0.0.1:0"
     control_file: str | None = None
+    log: str = "plain"
     log_level: str = "info"
     settings: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -127,6 +129,8 @@ def _mistakes(options: NodeOptions) -> list[str]:
     mistakes = []
     if options.system not in systems_with("live"):
         mistakes.append(none_of(options.system, systems_with("live"), "system="))
+    if options.log not in LOGS:
+        mistakes.append(none_of(options.log, LOGS, "log="))
     if options.log_level not in LOG_LEVELS:
         mistakes.append(none_of(options.log_level, LOG_LEVELS, "log_level="))
     endpoints = [options.listen] + ([] if options.control.startswith(UNIX) else [options.control])

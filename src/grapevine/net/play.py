@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grapevine.kernels.jit import compiling_told
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Workload
 from grapevine.net.cluster import Cluster, ClusterConfig
+from grapevine.net.live_system import live_facet
 from grapevine.net.run import stop_on_signals
 
 SUMMARY_FILE = "cluster.json"
@@ -74,10 +76,12 @@ def play(
                 data=data,
                 out=out,
                 seed=seed,
+                started=False,
             ) as cluster:
                 try:
                     async with asyncio.TaskGroup() as group:
                         watching = group.create_task(_watch(cluster, progress))
+                        await cluster.start()
                         await _run(cluster, group, kill, restart_s)
                         watching.cancel()
                     summary = {"stopped": False}
@@ -85,6 +89,8 @@ def play(
                     summary |= cluster.summary()
         return summary
 
+    with compiling_told(system):  # once, here: so it is said, and no group has to
+        live_facet(system).warm_up()
     summary = asyncio.run(run())
     if out is not None:
         (out / SUMMARY_FILE).write_text(json.dumps(summary, indent=2) + "\n")

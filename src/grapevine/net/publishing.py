@@ -56,8 +56,9 @@ class Publishing:
         if self._is_closed:
             raise UsageError("the node is closed; open another")
         if not isinstance(payload, bytes) or len(payload) > self._config.payload_bytes:
-            given = f"{len(payload):,} bytes" if isinstance(payload, bytes) else type(payload).__name__
-            raise UsageError(f"a payload of {given}; give bytes, {self._config.payload_bytes:,} of them at most")
+            given = f"{len(payload):,} bytes" if isinstance(payload, bytes) else f"type {type(payload).__name__}"
+            cure = ", e.g. text.encode()" if isinstance(payload, str) else ""
+            raise UsageError(f"a payload of {given}; give bytes{cure}, {self._config.payload_bytes:,} of them at most")
         me, topic_id = self._identity.id, self._system.topic(topic)
         if not self._system.may_publish(topic_id, me):
             raise UsageError(f"{topic!r} is not published by this node; its own feeds begin with {me}/")

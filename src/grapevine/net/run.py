@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import signal
-import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from grapevine.net.company import tell_of_neighbours
 from grapevine.net.control import CONTROL_FILE, Control
 from grapevine.net.event_file import Retention
 from grapevine.net.node import Node
@@ -41,13 +39,19 @@ def run_node(options: NodeOptions, tell: Callable[[Started], None]) -> None:
 async def _until_stopped(options: NodeOptions, tell: Callable[[Started], None]) -> None:
     stop_on_signals()
     with contextlib.suppress(asyncio.CancelledError):
-        async with _running(options) as started:
+        async with _running(options) as (node, started):
             tell(started)
-            _log.info("node %s listens on %s", started.peer, started.endpoint)
+            plan = f"joining {', '.join(options.join)}" if options.join else "waiting for others to join"
+            _log.info("node %s is up, %s", node.id.short, plan, extra=_about(started))
             try:
-                await asyncio.Event().wait()
+                await tell_of_neighbours(node)
             finally:
-                _log.info("node %s leaves", started.peer)
+                _log.info("node %s leaves", node.id.short, extra=_about(started))
+
+
+def _about(started: Started) -> dict[str, dict[str, str]]:
+    """What a line of JSON says of the node besides the message."""
+    return {"fields": {"peer": started.peer, "endpoint": started.endpoint}}
 
 
 def stop_on_signals() -> None:
@@ -59,7 +63,7 @@ def stop_on_signals() -> None:
 
 
 @contextlib.asynccontextmanager
-async def _running(options: NodeOptions) -> AsyncIterator[Started]:
+async def _running(options: NodeOptions) -> AsyncIterator[tuple[Node, Started]]:
     async with contextlib.AsyncExitStack() as stack:
         if options.control_file is not None:
             file = Path(options.control_file)
@@ -86,27 +90,4 @@ async def _running(options: NodeOptions) -> AsyncIterator[Started]:
             await node.subscribe_for_good(topic)
         url = await control.serve(node, options.control)
         host, port = node.endpoint
-        yield Started(str(node.id), f"{host}:{port}", url, file, node.subscriptions)
-
-
-class JsonFormatter(logging.Formatter):
-    """A log record as a line of JSON."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
-
-
-def log_as_json(level: str) -> None:
-    """Everything from this level on goes to standard error, a line of JSON each."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter())
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    logging.getLogger("asyncio").setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level.upper()]))
+        yield node, Started(str(node.id), f"{host}:{port}", url, file, node.subscriptions)

@@ -32,7 +32,7 @@ class TlsTransport(Transport):
                 backlog=_BACKLOG,
             )
         except OSError as error:
-            raise UsageError(f"{host}:{port}: cannot be listened on ({error.strerror}); choose another port") from None
+            raise UsageError(f"{host}:{port}: cannot be listened on ({error.strerror}); choose another") from None
         return _TlsListener(server)
 
     async def dial(self, host: str, port: int, user: ChannelUser, expected: PeerId | None) -> None:

@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from grapevine.kernels.rng import priorities
+from grapevine.model import arguments
 from grapevine.model.config import Config, parameter
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Churn
@@ -42,6 +43,22 @@ class Schedule:
     def last_round(self) -> int:
         """The round of the last change; 0 when there is none."""
         return max(self.changes, default=0)
+
+
+def checked_schedule(schedule: Schedule, node_count: int) -> Schedule:
+    """A schedule from Python as engines take it; UsageError unless it names rounds from 1 on, and nodes of a workload
+    with so many."""
+
+    def nodes(of: str, names: ArrayLike) -> NDArray[np.int32]:
+        return arguments.numbers_below(f"schedule.{of}", names, node_count)
+
+    changes = {}
+    for round, given in arguments.mapping("schedule.changes", schedule.changes, "{80: Change(crashes=…)}").items():
+        at = arguments.whole("a round of schedule.changes", round, low=1)
+        change = arguments.of_kind(f"schedule.changes[{at}]", given, Change)
+        parts = ((field.name, getattr(change, field.name)) for field in fields(change))
+        changes[at] = Change(**{name: nodes(f"changes[{at}].{name}", part) for name, part in parts})
+    return Schedule(nodes("first", schedule.first), changes)
 
 
 def everyone(node_count: int) -> Schedule:
@@ -222,17 +239,19 @@ def _share_mistake(name: str, text: str) -> str | None:
 
 def mass_failure(node_count: int, *, share: float, round: int, seed: int = 1) -> Schedule:
     """A random share of all nodes crashes in one round."""
+    round = arguments.whole("round", round, low=1)
     return Schedule(np.arange(node_count, dtype=np.int32), {round: Change(crashes=_some(node_count, share, seed))})
 
 
 def flash_crowd(node_count: int, *, share: float, round: int, seed: int = 1) -> Schedule:
     """A random share of all nodes comes in one round; the others were there from the beginning."""
+    round = arguments.whole("round", round, low=1)
     late = _some(node_count, share, seed)
     return Schedule(np.setdiff1d(np.arange(node_count, dtype=np.int32), late), {round: Change(joins=late)})
 
 
 def _some(node_count: int, share: float, seed: int) -> NDArray[np.int32]:
-    if not 0 < share < 1:
+    if not 0 < arguments.amount("share", share) < 1:
         raise UsageError(f"share={share:g}: needs to lie between 0 and 1")
     order = np.argsort(priorities(seed, _CHOICE, node_count), kind="stable")
     return np.sort(order[: round_half_up(share * node_count)]).astype(np.int32)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,6 +21,7 @@ from grapevine.sim.clock import ClockConfig
 from grapevine.sim.events import Events, Observers
 from grapevine.sim.latency import make_latency
 from grapevine.sim.peer_tables import final_tables, round_row, summarise
+from grapevine.sim.progress import MEASURING, RUNNING, Progress
 from grapevine.sim.recorder import Recorder
 from grapevine.sim.result import Simulation
 from grapevine.sim.transcript import Transcript
@@ -49,11 +49,11 @@ class PeerRun:
         self.name, kind = system, system_named(system).peer_facet()
         servers = kind.servers(config)
         self.workload, self.clock, self.seed = workload, clock, seed
+        self.observers = self._observers()  # first: too many are the caller's mistake
         self.latency = make_latency(clock, nodes=workload.node_count, servers=servers, seed=seed, recorded=recorded)
         self.publishers = choose_publishers(workload, seed)
         self.system = kind(config, World(workload, self.publishers, self.latency.usual_s, seed))
         interested = [frozenset(workload.subscribers_of(topic).tolist()) for topic in range(workload.topic_count)]
-        self.observers = self._observers()
         self.recorder = Recorder(interested, self.latency, self.position_of, self.observers, self.system.distance)
         self.engine = Events(
             self.latency.__call__,  # a bound method: calling the object itself takes a third longer
@@ -199,7 +199,7 @@ def simulate_peers(
     schedule: Schedule | None,
     recorded: Latency | None = None,
     transcript: Transcript | None = None,
-    progress: Callable[[dict[str, Any]], None] | None = None,
+    progress: Progress | None = None,
 ) -> Simulation:
     """Run a system of peers and measure it."""
     from grapevine.version import __version__
@@ -220,7 +220,9 @@ def simulate_peers(
             for kind, count in run.messages_since().items()
         ]
         if progress:
-            progress(rows[-1])
+            progress(rows[-1] | {"stage": RUNNING})
+    if progress:
+        progress(rows[-1] | {"stage": MEASURING})
     found = final_tables(run, rows)
     found[tables.MESSAGES.name] = pa.Table.from_pylist(letters, schema=tables.MESSAGES.schema)
     summary = summarise(run, found) | {

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import html
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from grapevine.metrics.catalogue import described
-from grapevine.metrics.headlines import BRIEF
+from grapevine.metrics.catalogue import Metric, described
+from grapevine.metrics.headlines import BRIEF, GROUPS, HEADLINE
 from grapevine.model import tables
+from grapevine.model.card import Facts, card
 from grapevine.model.folder import new_folder
 from grapevine.model.location import Location, as_location, local_draft
 from grapevine.model.manifest import Manifest, read_manifest
@@ -21,6 +22,9 @@ from grapevine.systems.registry import all_systems, system_named
 
 if TYPE_CHECKING:
     import networkx as nx
+    import pandas as pd
+
+    from grapevine.sim.picture import Picture
 
 KIND = "simulation"
 SIMULATIONS = "simulations"  # the folder of an experiment's runs
@@ -28,7 +32,8 @@ SIMULATIONS = "simulations"  # the folder of an experiment's runs
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """A finished run. Tables are Arrow tables in the schemas of docs/tables.md: `run.events.to_pandas()`."""
+    """A finished run. Tables are Arrow tables in the schemas of docs/tables.md, and `events_df` and its like the same
+    as data frames of pandas."""
 
     system: str
     driver: str  # by which facet of the system it ran
@@ -65,13 +70,46 @@ class Simulation:
         """The run as it went."""
         return self.tables[tables.ROUNDS.name]
 
+    def events_df(self) -> pd.DataFrame:
+        """`events` as a data frame of pandas."""
+        return self.events.to_pandas()
+
+    def nodes_df(self) -> pd.DataFrame:
+        """`nodes` as a data frame of pandas."""
+        return self.nodes.to_pandas()
+
+    def topics_df(self) -> pd.DataFrame:
+        """`topics` as a data frame of pandas."""
+        return self.topics.to_pandas()
+
+    def links_df(self) -> pd.DataFrame:
+        """`links` as a data frame of pandas."""
+        return self.links.to_pandas()
+
+    def rounds_df(self) -> pd.DataFrame:
+        """`rounds` as a data frame of pandas."""
+        return self.rounds.to_pandas()
+
+    def plot(self) -> Picture:
+        """A picture of the run: hit ratio and overhead as it went, degrees, and what nodes had to receive.
+
+        A figure of matplotlib, which a notebook shows and `savefig` stores; no display is needed.
+        """
+        from grapevine.sim.picture import draw  # here, since matplotlib takes a while to import
+
+        return draw(self)
+
     def to_networkx(self) -> nx.Graph[int]:
         """The overlay at the end of the run as a graph of networkx (`sim/export.py`)."""
         return to_networkx(self)
 
     def save(self, folder: str | Location, *, force: bool = False) -> Manifest:
-        """Write the tables and a manifest into a new folder."""
-        with new_folder(as_location(folder), kind=KIND, force=force) as draft, local_draft(draft) as local:
+        """Write the tables and a manifest into a new folder; UsageError if it is there and `force` is not given, or was
+        not written by Grapevine."""
+        with (
+            new_folder(as_location(folder), kind=KIND, force=force) as draft,
+            local_draft(draft) as local,
+        ):
             return self.write(local)
 
     def write(self, folder: Path) -> Manifest:
@@ -115,12 +153,21 @@ class Simulation:
         return f"Simulation({self.system} on {self.workload}: {', '.join(self._headline())})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(metric.heading)}</th><td>{metric.shown(value)}</td></tr>"
-            for metric, value in ((described(name), value) for name, value in self.summary.items())
-            if value is not None
-        )
-        return f"<b>{html.escape(self.system)}</b> on {html.escape(self.workload)}<table>{rows}</table>"
+        others = [described(name) for name in self.summary if name not in {metric.name for metric in HEADLINE}]
+        groups = {name: self._facts(metrics) for name, metrics in (*GROUPS.items(), ("Also measured", others))}
+        return card(f"{self.system} on {self.workload}", self._about(), groups)
+
+    def _about(self) -> str:
+        """How it ran, in a line."""
+        if self.driver == "peers":
+            long = f"{self.settings['hours']:g} h of virtual time" if "hours" in self.settings else "in virtual time"
+        else:
+            long = f"{self.settings['rounds']:,} rounds" if "rounds" in self.settings else "by rounds"
+        return f"{self.nodes.num_rows:,} nodes, {long}, seed {self.seed}"
+
+    def _facts(self, metrics: Iterable[Metric]) -> Facts:
+        known = ((metric, self.summary.get(metric.name)) for metric in metrics)
+        return [(metric.label, metric.shown_with_unit(value)) for metric, value in known if value is not None]
 
     def _headline(self) -> list[str]:
         known = [(metric, self.summary.get(metric.name)) for metric in BRIEF]

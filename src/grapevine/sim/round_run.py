@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -33,14 +32,12 @@ from grapevine.metrics.workload import describe
 from grapevine.model import tables
 from grapevine.model.config import Config, parameter
 from grapevine.model.workload import Workload
+from grapevine.sim.progress import MEASURING, RUNNING, Progress
 from grapevine.sim.result import Simulation, own_tables
 from grapevine.sim.round_tables import final_tables, with_diameters
 from grapevine.sim.rounds import Rounds, Traffic
 from grapevine.systems.contracts.rounds import Sent
 
-Progress = Callable[
-    [dict[str, Any]], None
-]  # is given each row of the table `rounds`, and `bytes_sent`, when it is made
 Columns = dict[str, NDArray[Any]]
 
 
@@ -171,9 +168,11 @@ def simulate_rounds(
         if course.is_measured(now):
             row = course.measure()
             if progress:
-                progress(row | {"bytes_sent": engine.network.bytes_sent})
+                progress(row | {"stage": RUNNING, "bytes_sent": engine.network.bytes_sent})
         if keeper:
             keeper.keep(engine, course)
+    if progress:
+        progress(course.rounds[-1] | {"stage": MEASURING, "bytes_sent": engine.network.bytes_sent})
     workload = engine.workload
     engine.settle((0, workload.topic_count))
     everything = np.arange(workload.topic_count, dtype=np.int32)

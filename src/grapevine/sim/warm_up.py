@@ -30,9 +30,9 @@ def warm_up(runs: Iterable[tuple[str, str]]) -> None:
     for system, driver in sorted(runs):
         if driver == "peers":
             clock = ClockConfig(latency="constant", hours=0.1, start_s=10)
-            simulate(system, tiny, driver=driver, schedule=crash, clock=clock)
+            simulate(system, tiny, driver=driver, schedule=crash, clock=clock, progress=False)
         else:
-            simulate(system, tiny, driver=driver, schedule=crash, rounds=6, threads=1)
+            simulate(system, tiny, driver=driver, schedule=crash, rounds=6, threads=1, progress=False)
 
 
 def main(systems: list[str]) -> None:

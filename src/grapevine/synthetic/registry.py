@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from grapevine.kernels.jit import compiling_told
+from grapevine.model.arguments import plain
 from grapevine.model.config import check_seed
 from grapevine.model.errors import UsageError
 from grapevine.model.settings import make, none_of
@@ -37,7 +39,7 @@ MODELS: dict[str, type[SubscriptionModel] | type[ChurnModel]] = {
 
 def model_named(name: str) -> type[SubscriptionModel] | type[ChurnModel]:
     """The model class of this name; UsageError with the names there are if it is unknown."""
-    if name not in MODELS:
+    if not isinstance(name, str) or name not in MODELS:
         raise UsageError(none_of(name, MODELS, "model "))
     return MODELS[name]
 
@@ -49,15 +51,17 @@ def generate_churn(name: str, *, seed: int = 1, **parameters: Any) -> Churn:
     """
     model = _make(name, parameters)
     if not isinstance(model, ChurnModel):
-        raise UsageError(f"{name} makes subscriptions, not churn; choose a churn model")
+        raise UsageError(f"{name} makes subscriptions, not churn; choose a churn model, or generate")
+    seed = plain(seed)
     check_seed(seed)
-    node, joined, left = model.sessions(seed, 0, model.nodes)
+    with compiling_told(name):
+        node, joined, left = model.sessions(seed, 0, model.nodes)
     order = np.lexsort((node, joined))  # as `load_churn` reads a stored table
     return Churn(node[order], joined[order], np.where(np.isnan(left), np.inf, left)[order])
 
 
 def _make(name: str, parameters: dict[str, Any]) -> SubscriptionModel | ChurnModel:
-    return make(model_named(name), parameters, owner=name)
+    return make(model_named(name), parameters, owner=name, beside=("seed",))
 
 
 def generate(name: str, *, seed: int = 1, **parameters: Any) -> Workload:
@@ -66,15 +70,16 @@ def generate(name: str, *, seed: int = 1, **parameters: Any) -> Workload:
     `parameters` are fields of the model. UsageError if the model makes churn, or a parameter is unknown or out of
     bounds.
     """
-    model = _make(name, parameters)
+    model, seed = _make(name, parameters), plain(seed)
     check_seed(seed)
     if isinstance(model, ChurnModel):
-        raise UsageError(f"{name} makes churn, not subscriptions; choose a subscription model")
+        raise UsageError(f"{name} makes churn, not subscriptions; choose a subscription model, or generate_churn")
     publishers = np.arange(model.topic_count, dtype=np.int32) if model.topic_is_node else None
-    return Workload.from_rows(
-        Csr(*model.subscriptions(seed, 0, model.nodes)),
-        topic_count=model.topic_count,
-        rates=model.rates(seed),
-        publishers=publishers,
-        name=name,
-    )
+    with compiling_told(name):
+        return Workload.from_rows(
+            Csr(*model.subscriptions(seed, 0, model.nodes)),
+            topic_count=model.topic_count,
+            rates=model.rates(seed),
+            publishers=publishers,
+            name=name,
+        )

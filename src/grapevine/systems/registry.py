@@ -149,9 +149,9 @@ def broken() -> Mapping[str, str]:
 def system_named(name: str) -> System:
     """The system of this name; UsageError with all names if there is none, or with what keeps it from loading."""
     known = all_systems()
-    if name in _broken:
+    if isinstance(name, str) and name in _broken:
         raise UsageError(f"system {name!r}: could not be loaded ({_broken[name]}); mend or remove its package")
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise UsageError(none_of(name, known, "system "))
     return known[name]
 
@@ -172,7 +172,7 @@ def choose_driver(system: str, driver: str | None) -> str:
     if driver is None:
         return known[0]
     if driver not in known:
-        raise UsageError(f"driver {driver!r}: {system} runs by {' or '.join(known)}")
+        raise UsageError(none_of(driver, known, f"driver of {system} "))
     return driver
 
 

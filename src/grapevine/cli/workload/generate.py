@@ -10,6 +10,7 @@ import typer
 
 from grapevine.cli.from_config import add_config_command, option
 from grapevine.cli.workload.common import COMMON, OUT, print_workload
+from grapevine.kernels.jit import compiling_told
 from grapevine.model.config import check_seed
 from grapevine.model.location import is_url
 from grapevine.synthetic import MODELS
@@ -26,7 +27,9 @@ def _run(name: str) -> Callable[..., None]:
         asked_for_spark = partitions is not None or is_url(out_) or any(spark.values())
         if not asked_for_spark and fits_a_task(model):
             check_seed(seed)
-            print_workload(Path(out_), generate_here(name, model, Path(out_), seed=seed, force=force), json)
+            with compiling_told(name):
+                manifest = generate_here(name, model, Path(out_), seed=seed, force=force)
+            print_workload(Path(out_), manifest, json)
             return
         from grapevine.cli.workload.spark import stage_of  # here, since Spark takes a second to import
         from grapevine.pipeline.generate import generate

@@ -1,0 +1,70 @@
+"""What `grapevine cluster` says of a network while it comes up, publishes, and loses nodes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from grapevine.cli.cluster import _progress
+from grapevine.net.cluster import ClusterConfig, workload_of
+from grapevine.net.play import play
+
+STATE: dict[str, Any] = {
+    "stage": "publishing",
+    "time_s": 0.0,
+    "nodes": 12,
+    "nodes_wanted": 12,
+    "degree": 7.25,
+    "degree_max": 9,
+    "connected": 0.5,
+    "published": 40,
+    "events_wanted": 1_000,
+    "hit_ratio": 0.999,
+    "delay_ms_p50": 10.47,
+    "delay_ms_p99": None,
+}
+UP = {"stage": "starting", "published": 0, "hit_ratio": None, "delay_ms_p50": None}
+
+
+def test_lines_say_who_is_up_how_many_neighbours_they_have_and_what_arrived(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with _progress(log="plain", quiet=False) as tell:
+        assert tell is not None
+        tell(STATE | UP | {"nodes": 0})
+        tell(STATE | UP | {"nodes": 5, "time_s": 1.0})
+        tell(STATE | UP | {"nodes": 5, "time_s": 2.0})  # nothing new
+        tell(STATE | {"time_s": 3.0})
+        tell(STATE | {"nodes": 8, "time_s": 4.0})
+        tell(STATE | {"nodes": 8, "time_s": 8.0})
+        tell(STATE | {"nodes": 8, "time_s": 9.0})  # another five seconds
+    here = "7.2 neighbours each, at most 9"
+    there = "topics connected 50% · 40 of 1,000 events · hit ratio 99.90% · delay, median 10.47 ms"
+    assert capsys.readouterr().err.splitlines() == [
+        "starting: 0 of 12 nodes are up",
+        "starting: 5 of 12 nodes are up",
+        f"publishing: 12 of 12 nodes are up · {here} · {there}",
+        f"publishing: 8 of 12 nodes are up · {here} · {there}",
+        f"publishing: 8 of 12 nodes are up · {here} · {there}",
+    ]
+
+
+def test_programs_get_every_state_as_a_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
+    with _progress(log="json", quiet=True) as tell:
+        assert tell is not None
+        tell(STATE)
+        tell(STATE)
+    assert [json.loads(line) for line in capsys.readouterr().err.splitlines()] == [STATE, STATE]
+    with _progress(log="plain", quiet=True) as tell:
+        assert tell is None
+
+
+def test_a_network_is_watched_from_its_first_process_on() -> None:
+    config = ClusterConfig(nodes=4, topics=4, subscriptions=2, processes=1, events=2)
+    seen: list[dict[str, Any]] = []
+    how: dict[str, Any] = {"system": "vitis", "parameters": {"round_s": 0.3}, "settings": {}}
+    play(workload_of(config, 1), config, progress=seen.append, **how)
+    assert (seen[0]["stage"], seen[0]["nodes"]) == ("starting", 0)
+    assert (seen[-1]["nodes"], seen[-1]["nodes_wanted"], seen[-1]["events_wanted"]) == (4, 4, 2)
