@@ -11,7 +11,7 @@ AT_ONCE := --no-print-directory -j 4 $(if $(filter output-sync,$(.FEATURES)),--o
 
 unexport PYTHONDONTWRITEBYTECODE # a suite of many processes would compile every module in each of them
 
-.PHONY: help setup demo test test-full check lint format types contracts bench results docs lock clean
+.PHONY: help setup demo test test-full check lint format types contracts bench results pages lock clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -73,8 +73,8 @@ results: $(READY) ## measure what the papers claim, paper by paper, into docs/re
 	@for paper in spidercast magnet vitis omen rappel; do \
 	  $(BIN)/grapevine reproduce $$paper --out results --write docs/results.md || exit 1; done
 
-docs: $(READY) ## write docs/tables.md from the declared schemas and metrics
-	$(BIN)/python -m grapevine.systems.dictionary > docs/tables.md
+pages: $(READY) ## write the pages of docs/ that are made from the sources: commands, Python, systems, models, tables
+	$(BIN)/python -m pages
 
 lock: $(READY) ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --upgrade --extra dev --no-annotate --no-header --no-emit-index-url -o requirements.txt pyproject.toml
