@@ -51,3 +51,8 @@ def test_an_example_that_fails_or_prints_something_else_is_noticed(tmp_path: Pat
     page.write_text("```python\nprint(y)\n```\n")
     with pytest.raises(NameError):
         run_all(page, blocks_to_run(page), tmp_path)
+
+
+def test_the_tutorials_have_examples() -> None:
+    """Otherwise a mistake in finding them would go unnoticed."""
+    assert {"trace.md", "live.md", "README.md"} <= {page.name for page in WITH_EXAMPLES}

@@ -9,6 +9,7 @@ import pytest
 from pages import DOCS, PAGES
 from pages.commands import all_commands
 from pages.programs import FOR_US, MODULES
+from pages.systems import EXPLAINED
 
 from grapevine.systems.registry import all_systems
 
@@ -42,6 +43,8 @@ def test_what_is_left_out_of_the_python_reference_is_still_there() -> None:
         assert hasattr(public[owner], name)
 
 
-def test_every_system_has_its_place() -> None:
+def test_every_system_has_its_place_and_the_papers_are_explained() -> None:
     text = (DOCS / "reference/systems.md").read_text()
     assert re.findall(r"^## ([a-z-]+)$", text, re.MULTILINE) == list(all_systems())
+    for name in EXPLAINED:
+        assert (DOCS / f"explain/{name}.md").is_file() and (DOCS / f"explain/{name}.svg").is_file()
