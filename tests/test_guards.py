@@ -199,7 +199,7 @@ REGISTRY = re.compile(
 )
 MACHINE_PATH = re.compile(r"(?<![\w.~$}])/(ho[m]e|ro[o]t|t[m]p|Us[e]rs|mn[t])/")
 TEXTS = {".py", ".md", ".toml", ".txt", ".yml", ".yaml", ".cfg", ".transcript", ".ipynb", ""}
-FOLDERS = ("src", "tests", "bench", "docs", "examples", "experiments", ".github", ".ci")
+FOLDERS = ("src", "tests", "bench", "pages", "docs", "examples", "experiments", ".github", ".ci")
 
 
 def texts_of_the_tree() -> Iterator[tuple[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +13,6 @@ from grapevine.metrics.timed import DELAY_MS_AT
 from grapevine.metrics.traffic import HIT_RATIO
 from grapevine.model.errors import UsageError
 from grapevine.systems.contracts.trees import REJOINS_AT_HEIGHT
-from grapevine.systems.dictionary import tables_and_metrics
-
-DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_a_metric_is_found_by_its_name() -> None:
@@ -94,7 +90,3 @@ def test_labels_tell_metrics_apart() -> None:
     """But `delay_ms` is the median in the headline numbers of one run, and `delay_ms_p50` that over many."""
     headings = [found.heading for found in CATALOGUE.values()]
     assert len(set(headings)) == len(headings)
-
-
-def test_the_documentation_is_up_to_date() -> None:
-    assert (DOCS / "tables.md").read_text() == tables_and_metrics(), "run `make docs`"

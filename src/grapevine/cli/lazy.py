@@ -29,6 +29,8 @@ def lazy_group(commands: Mapping[str, Command]) -> type[TyperGroup]:
     class Commands(TyperGroup):
         """Until they are called there is their name and what the help says."""
 
+        lazy = commands
+
         def __init__(self, **given: Any) -> None:
             super().__init__(**given)
             self.commands = {name: TyperCommand(name, help=command.help) for name, command in commands.items()}
@@ -53,3 +55,11 @@ def load(name: str, command: Command) -> Any:
     else:
         holder.command(name)(found)
     return get_group(holder).commands[name]
+
+
+def load_whole(name: str, command: Command) -> Any:
+    """Import a command, and if it is a lazy group, all that are below it: for whoever describes or checks them."""
+    found = load(name, command)
+    for inner, below in getattr(found, "lazy", {}).items():
+        found.commands[inner] = load_whole(inner, below)
+    return found

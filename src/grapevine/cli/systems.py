@@ -42,10 +42,15 @@ _RUN_BY = {
 }
 
 
+def how_to_run(system: System, facet: str) -> str:
+    """The command that runs a facet of a system: the driver is named where it is not the system's first."""
+    how = _RUN_BY[facet] if facet not in DRIVERS or facet != system.drivers[0] else _RUN_BY["rounds"]
+    return how.format(name=system.name)
+
+
 def _print_facets(system: System) -> None:
     for facet, kind in system.facets.items():
-        how = _RUN_BY[facet] if facet not in DRIVERS or facet != system.drivers[0] else _RUN_BY["rounds"]
-        title = f"{facet}: {how.format(name=system.name)} --set KEY=VALUE"
+        title = f"{facet}: {how_to_run(system, facet)} --set KEY=VALUE"
         _print_parameters(title, kind.config_type, getattr(kind, "live_values", {}))
         if facet == "peers":
             _print_parameters("the clock that peers run by: --clock KEY=VALUE", ClockConfig, {})

@@ -1,4 +1,4 @@
-"""docs/tables.md: every table, those of single systems included, and every metric. `make docs` runs this module."""
+"""docs/tables.md: every table, those of single systems included, and every metric. `make pages` writes it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ from grapevine.systems.registry import own_tables_by_system
 
 
 def tables_and_metrics() -> str:
-    """The whole page, as Markdown. Metrics are known once their modules are imported, so all of them are."""
+    """The whole page, as Markdown. A metric is known once its module is imported, so all of them are."""
     for module in iter_modules(metrics.__path__):
-        import_module(f"grapevine.metrics.{module.name}")
+        import_module(f"{metrics.__name__}.{module.name}")
     return data_dictionary(own_tables_by_system()) + dictionary()
-
-
-if __name__ == "__main__":
-    print(tables_and_metrics(), end="")

@@ -1,4 +1,4 @@
-"""The schema of every stored table, in one place; docs/tables.md is written from it (`make docs`).
+"""The schema of every stored table, in one place; docs/tables.md is written from it (`make pages`).
 
 A stage writes exactly these columns, in this order and of these types, and readers may rely on it. `empty` in a meaning
 says what a null stands for; columns that may be null are declared so.

@@ -24,7 +24,7 @@ def data_dictionary(own: Mapping[str, Iterable[Table]]) -> str:
     parts = [
         "# Tables: the data dictionary",
         "",
-        "Written by `make docs` from `src/grapevine/model/tables/`; do not edit it by hand.",
+        "Written by `make pages` from `src/grapevine/model/tables/`; do not edit it by hand.",
         "",
         "Every table is a folder of Parquet files with exactly these columns; `manifest.json` beside them tells the",
         "stage, config, seed, code version and row counts. A folder without a manifest is not complete, and no stage",
