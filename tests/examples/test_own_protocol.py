@@ -35,7 +35,8 @@ def kindred(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_the_table_has_a_row_for_each_system_and_everybody_is_reached(tmp_path: Path) -> None:
     with started("own_protocol.py", "--nodes", "200", "--rounds", "20", folder=tmp_path) as program:
-        assert (program.finish(), program.complaints()) == (0, "")
+        assert program.finish() == 0
+        assert all(line.startswith("compiling kernels") for line in program.complaints().splitlines())
         assert program.lines[1].split() == ["system", "hit", "ratio", "overhead", "hops", "degree"]
         rows = {line.split()[0]: line.split()[1] for line in program.lines[2:]}
         assert rows == {"kindred": "100.00%", "vitis": "100.00%", "rvr": "100.00%"}

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.pipeline import session as session_module
+from grapevine.pipeline import stage as stage_module
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage, explain
 
@@ -69,3 +71,33 @@ def test_unforeseen_failures_inside_spark_are_one_sentence(stage: Stage) -> None
     assert "\n" not in str(caught.value)
     assert isinstance(explain(Exception("x OutOfMemoryError y"), "sorting"), GrapevineError)
     assert "--driver-memory" in str(explain(Exception("x OutOfMemoryError y"), "sorting"))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "also", "little"),
+    [([10, 20], [], True), ([9 << 20], [], False), ([5 << 20, 5 << 20], [], False), ([10], ["hdfs:///a"], False)],
+)
+def test_spark_starts_for_few_rows_where_there_are_few_bytes_and_all_are_here(
+    sizes: list[int], also: list[str], little: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(stage_module, "open_session", lambda settings, *, little: asked.append(little))
+    (tmp_path / "folder").mkdir()
+    for i, size in enumerate(sizes):
+        with (tmp_path / "folder" / str(i)).open("wb") as file:
+            file.truncate(size)
+    for inputs in ([tmp_path / "folder", *also], [*(tmp_path / "folder").iterdir(), *also]):
+        stage = Stage(quiet=True)
+        stage.expect(*inputs)
+        _ = stage.spark
+    assert asked == [little, little]
+
+
+def test_for_few_rows_queries_are_interpreted_unless_somebody_asks_otherwise(tmp_path: Path) -> None:
+    def conf(little: bool, **asked: str) -> dict[str, str]:
+        return session_module._conf(SparkSettings(conf=asked), tmp_path, "", submitted=False, little=little)
+
+    whole, options = "spark.sql.codegen.wholeStage", "spark.driver.extraJavaOptions"
+    assert conf(True)[whole] == "false" and "-XX:TieredStopAtLevel=1" in conf(True)[options]
+    assert whole not in conf(False) and "Tiered" not in conf(False)[options]
+    assert conf(True, **{whole: "true"})[whole] == "true"

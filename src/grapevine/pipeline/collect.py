@@ -59,6 +59,7 @@ def collect(stage: Stage, folder: Location, out: Location, *, force: bool = Fals
     counted, and stored in the workload's `rejected` table.
     """
     paths = find_diaries(folder)
+    stage.expect(folder)
     with new_folder(out, kind=KIND, force=force) as partial:
         scratch = partial / "_scratch"
         diaries = read_diaries(stage, paths, scratch / "records")

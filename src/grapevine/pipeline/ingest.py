@@ -74,6 +74,7 @@ def ingest(
     if format_name not in FORMATS:
         raise UsageError(none_of(format_name, FORMATS, "format "))
     check_inputs(paths)
+    stage.expect(*paths)
     format = FORMATS[format_name]
     if config.ids == "integer" and not format.named:
         raise UsageError(f"ids=integer: {format_name} has no ids; leave it out")

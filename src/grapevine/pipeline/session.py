@@ -53,6 +53,10 @@ logger.utils.name = org.apache.spark.util.Utils
 logger.utils.level = off
 """
 
+# For few rows, compiling a query takes longer than interpreting it; and Java's second compiler takes the core that the
+# query needs, for code that has run when it is done. Collecting 50 diaries takes half the processor time with both.
+_FOR_LITTLE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
@@ -120,11 +124,11 @@ def _flatten(tree: Mapping[str, object], prefix: str = "") -> list[tuple[str, ob
     return found
 
 
-def open_session(settings: SparkSettings | None = None) -> SparkSession:
+def open_session(settings: SparkSettings | None = None, *, little: bool = False) -> SparkSession:
     """The running session, or a new one: quiet, Arrow and adaptive execution on, no litter in the working folder.
 
-    Settings of a running session stay as they are. UsageError if Spark does not start. Ctrl-C stays with whoever had
-    it.
+    `little` is for few rows (`_FOR_LITTLE`). Settings of a running session stay as they are. UsageError if Spark does
+    not start. Ctrl-C stays with whoever had it.
     """
     settings = settings or SparkSettings.gather()
     running = SparkSession.getActiveSession()
@@ -139,7 +143,7 @@ def open_session(settings: SparkSettings | None = None) -> SparkSession:
         archived = java_options(java)
         _prepare_environment(java, scratch, settings.master or _DEFAULT_MASTER)
     builder = SparkSession.builder.appName("grapevine")
-    for key, value in _conf(settings, scratch, archived, submitted=submitted).items():
+    for key, value in _conf(settings, scratch, archived, submitted=submitted, little=little).items():
         builder = builder.config(key, value)
     on_interrupt = signal.getsignal(signal.SIGINT)
     try:
@@ -181,7 +185,7 @@ def _prepare_environment(java: Java, scratch: Path, master: str) -> None:
     (scratch / "log4j2.properties").write_text(_LOG4J)
 
 
-def _conf(settings: SparkSettings, scratch: Path, archived: str, *, submitted: bool) -> dict[str, str]:
+def _conf(settings: SparkSettings, scratch: Path, archived: str, *, submitted: bool, little: bool) -> dict[str, str]:
     conf = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -204,8 +208,10 @@ def _conf(settings: SparkSettings, scratch: Path, archived: str, *, submitted: b
             # The performance-data file would appear in the system's temporary folder for every JVM.
             "spark.driver.extraJavaOptions": (
                 f"-Dlog4j2.configurationFile={scratch / 'log4j2.properties'} -XX:-UsePerfData {archived}"
+                + (" -XX:TieredStopAtLevel=1" if little else "")
             ),
         }
+        conf |= _FOR_LITTLE if little else {}
     elif settings.master:
         conf["spark.master"] = settings.master
     extra = settings.conf.get("spark.driver.extraJavaOptions")

@@ -24,6 +24,8 @@ from grapevine.pipeline.progress import progress, tell, waiting
 from grapevine.pipeline.raw_files import damaged
 from grapevine.pipeline.session import SparkSettings, open_session
 
+_LITTLE_BYTES = 8 << 20  # on disk, packed or not: about half a million rows of text
+
 
 class Stage:
     """A stage at work: its Spark session, and whether to show progress.
@@ -34,12 +36,20 @@ class Stage:
     def __init__(self, settings: SparkSettings | None = None, *, quiet: bool = False) -> None:
         self.quiet = quiet
         self._settings = settings
+        self._little = False  # whether Spark, when it starts, is told that there are few rows
 
     @cached_property
     def spark(self) -> SparkSession:
         """The Spark session, which opens at the first use; UsageError if it does not start."""
         with waiting("starting Spark", quiet=self.quiet):
-            return open_session(self._settings)
+            return open_session(self._settings, little=self._little)
+
+    def expect(self, *inputs: Location | str) -> None:
+        """Say what will be read, before Spark is needed for the first time: with few bytes, and all of them on this
+        machine, it starts for few rows (`session.open_session`). Without it, or for much, it starts as for much."""
+        paths = [Path(str(given)) for given in inputs if not is_url(str(given))]
+        sizes = (file.stat().st_size for path in paths for file in ([path] if path.is_file() else path.rglob("*")))
+        self._little = len(paths) == len(inputs) and sum(sizes) <= _LITTLE_BYTES
 
     @contextmanager
     def step(self, label: str) -> Iterator[None]:
