@@ -46,6 +46,11 @@ def test_the_product_of_costs_decides_and_not_one_of_them() -> None:
     assert found.sentences[0].startswith("For mine take a: 12 B a second at a mean node, 3.0 hops (99 % within 9)")
     assert "Fewer connections: b has 50% less, for 3.3 times the bytes and 3.0 times the hops." in found.sentences
     assert "Shorter ways: c has 17% less, for 2.0 times the connections and 2.5 times the bytes." in found.sentences
+    assert [
+        found.kind(c) for c in (thrifty, balanced, choice("d", 9, 99, 9), choice("e", 9, 99, 9, needs="a centre"))
+    ] == [
+        *("front", "best", "beaten", "central"),
+    ]
     assert not any(said.startswith("Fewer bytes") for said in found.sentences)  # nobody has fewer
 
 

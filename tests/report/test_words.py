@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from grapevine.report.words import count, duration, listed, seed_range, sentence, setting, value_name
+from grapevine.model.card import counted
+from grapevine.report.words import duration, listed, seed_range, sentence, setting, value_name
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_a_list_ends_with_and(parts: list[str], text: str) -> None:
 
 
 def test_one_is_told_apart_from_several() -> None:
-    assert (count(1, "run"), count(2_000, "run"), count(2, "topic's tree", "topics' trees")) == (
+    assert (counted(1, "run"), counted(2_000, "run"), counted(2, "topic's tree", "topics' trees")) == (
         "1 run",
         "2,000 runs",
         "2 topics' trees",

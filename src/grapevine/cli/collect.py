@@ -18,14 +18,13 @@ from grapevine.cli.console import (
     print_json,
     table,
 )
+from grapevine.cli.storage import stage_of
 from grapevine.metrics.numbers import number
 from grapevine.metrics.structure import DEGREE
 from grapevine.metrics.timed import DELAY_MS_AT
 from grapevine.metrics.traffic import OUTCOME
 from grapevine.pipeline.collect import collect as collect_diaries
 from grapevine.pipeline.measure import series_rows
-from grapevine.pipeline.session import SparkSettings
-from grapevine.pipeline.stage import Stage
 
 _COUNTS = {"nodes": "nodes", "events": "events", "rejected": "rejected lines"}
 _MEASURES = *OUTCOME, DELAY_MS_AT.of(quantile="p50"), DELAY_MS_AT.of(quantile="p99"), DEGREE
@@ -40,7 +39,7 @@ def collect(
     conf: ConfOption = None,
 ) -> None:
     """Measure a live network from the diaries of its nodes: the tables of a simulation, for `measure` and `report`."""
-    stage = Stage(SparkSettings.gather(master=master, conf=tuple(conf or ())), quiet=json)
+    stage = stage_of(conf, master=master, quiet=json)
     target = stage.location(out_)
     counts = collect_diaries(stage, stage.location(diaries), target, force=force).counts
     measured = {row["metric"]: row["mean"] for row in series_rows(target)}

@@ -9,14 +9,13 @@ from rich.markup import escape
 
 from grapevine.cli.console import ConfOption, JsonOption, MasterOption, MemoryOption, err, out, print_json, table
 from grapevine.cli.from_config import add_config_command, option
+from grapevine.cli.storage import stage_of
 from grapevine.comparison.candidates import CompareConfig
 from grapevine.comparison.costs import Choice
 from grapevine.comparison.run import LINKS, Comparison
 from grapevine.comparison.run import compare as compare_stage
 from grapevine.metrics.numbers import number
 from grapevine.model.errors import UsageError
-from grapevine.pipeline.session import SparkSettings
-from grapevine.pipeline.stage import Stage
 
 _HELP = """Compare the systems on a trace, and say which one to take, with how many links, at what cost.
 
@@ -70,7 +69,7 @@ def _run(
 ) -> None:
     names = None if systems is None else [name.strip() for name in systems.split(",") if name.strip()]
     budgets = [_whole(text) for text in links.split(",") if text.strip()]
-    stage = Stage(SparkSettings.gather(**spark, conf=tuple(conf or ())), quiet=json)
+    stage = stage_of(conf, **spark, quiet=json)
     found = compare_stage(
         source, out=out_, systems=names, links=budgets, format=format, stage=stage, **config.as_dict()
     )
@@ -92,7 +91,7 @@ def _print(found: Comparison) -> None:
     columns = "", "deliv.", "crash", "conn.", "max", "B/s", "hops", "p99", "busiest"
     made = table(escape(f"Systems on {found.trace}"), *columns)
     for choice in found.choices:
-        made.add_row(*_cells(choice, _mark(choice, found)))
+        made.add_row(*_cells(choice, _MARKS[found.judgement.kind(choice)]))
     out.print(made)
     out.print(_LEGEND)
     for sentence in found.judgement.sentences:
@@ -100,10 +99,13 @@ def _print(found: Comparison) -> None:
     out.print(f"\nThe page: [bold]{escape(str(found.page))}[/]")
 
 
-_LEGEND = """[dim]→ take this   · on the front: nothing beats it in connections, bytes and hops at once
-° needs knowledge of the whole network   deliv.: share delivered; crash: while it mends after a crash
-conn., max: connections of a mean node, and of any; B/s: that a mean node receives
-hops, p99: of a mean delivery, and of 99 %; busiest: notifications a day at the busiest node[/]
+_MARKS = {"best": "→", "front": "·", "central": "°", "beaten": " "}
+_LEGEND = """[dim]→ take this   ° needs knowledge of the whole network
+· on the front: nothing beats it in connections, bytes and hops at once
+deliv., crash: share delivered, and while it mends after a crash
+conn., max: connections of a mean node, and of any
+B/s: that a mean node receives   busiest: notifications a day at the busiest
+hops, p99: of a mean delivery, and of 99 % of them[/]
 """
 
 
@@ -120,11 +122,3 @@ def _cells(choice: Choice, mark: str) -> list[str]:
         number(choice.hops_p99),
         number(round(choice.busiest)),
     ]
-
-
-def _mark(choice: Choice, found: Comparison) -> str:
-    if choice == found.best:
-        return "→"
-    if choice in found.judgement.front:
-        return "·"
-    return "°" if choice.needs else " "

@@ -9,9 +9,8 @@ from rich.markup import escape
 
 from grapevine.cli.console import ConfOption, MasterOption, out
 from grapevine.cli.experiment import print_series
+from grapevine.cli.storage import stage_of
 from grapevine.experiment.description import published_experiments, read_experiment
-from grapevine.pipeline.session import SparkSettings
-from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.sweep import sweep
 
 
@@ -26,7 +25,7 @@ def demo(
     from grapevine.report.page import write_page  # here, because plotting takes a second to import
 
     experiment = read_experiment(published_experiments()["quickstart"])
-    stage = Stage(SparkSettings.gather(master=master, conf=tuple(conf or ())))
+    stage = stage_of(conf, master=master)
     folder = stage.location(out_)
     manifest = sweep(stage, experiment, folder, resume=True)
     assert manifest is not None

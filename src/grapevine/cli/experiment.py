@@ -18,7 +18,7 @@ from grapevine.cli.console import (
     print_json,
     table,
 )
-from grapevine.cli.storage import traces_folder
+from grapevine.cli.storage import stage_of, traces_folder
 from grapevine.experiment.description import Experiment, read_experiment
 from grapevine.experiment.plan import plan
 from grapevine.metrics.headlines import BRIEF
@@ -27,8 +27,6 @@ from grapevine.model.location import Location
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table
 from grapevine.pipeline.measure import KIND, series_rows
-from grapevine.pipeline.session import SparkSettings
-from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.sweep import sweep
 
 
@@ -53,7 +51,7 @@ def run(
     A run that fails is recorded and does not stop the others; [bold]--resume[/] does what is missing.
     """
     experiment = read_experiment(file, quick=quick)
-    stage = Stage(SparkSettings.gather(master=master, driver_memory=driver_memory, conf=tuple(conf or ())), quiet=json)
+    stage = stage_of(conf, master=master, driver_memory=driver_memory, quiet=json)
     if dry:
         _print_plan(experiment, traces_folder(stage))
         return

@@ -8,13 +8,12 @@ import typer
 from rich.markup import escape
 
 from grapevine.cli.console import ConfOption, ForceOption, JsonOption, MasterOption, OutOption, out, print_json, table
+from grapevine.cli.storage import stage_of
 from grapevine.metrics.numbers import number
 from grapevine.model import tables
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import Manifest, read_manifest
 from grapevine.model.store import read_table
-from grapevine.pipeline.session import SparkSettings
-from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.topic_graphs import topic_graphs
 from grapevine.version import __version__
 
@@ -31,7 +30,7 @@ def measure(
     conf: ConfOption = None,
 ) -> None:
     """Measure the graph of every topic from the stored links: clusters and exact diameters, as a Spark job."""
-    stage = Stage(SparkSettings.gather(master=master, conf=tuple(conf or ())), quiet=json)
+    stage = stage_of(conf, master=master, quiet=json)
     target = stage.location(out_)
     with new_folder(target, kind=KIND, force=force) as partial:
         graphs = topic_graphs(stage, stage.location(simulation), stage.location(workload))

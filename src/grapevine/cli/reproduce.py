@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from grapevine.cli.console import ConfOption, JsonOption, MasterOption, err, out, print_json, table
-from grapevine.cli.storage import traces_folder
+from grapevine.cli.storage import stage_of, traces_folder
 from grapevine.experiment.claims import CLAIMS, Claim, Effort, Evidence, Grade, Judgement, judge_all
 from grapevine.experiment.description import published_experiments, read_experiment
 from grapevine.model import tables
@@ -22,7 +22,6 @@ from grapevine.model.location import Location
 from grapevine.model.manifest import read_manifest
 from grapevine.model.store import read_table
 from grapevine.pipeline.measure import KIND, series_rows
-from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
 from grapevine.pipeline.sweep import sweep
 from grapevine.version import __version__
@@ -47,7 +46,7 @@ def reproduce(
     Runs are kept by their id, so a second call only measures again.
     """
     chosen = choose_claims(what)
-    stage = Stage(SparkSettings.gather(master=master, conf=tuple(conf or ())), quiet=json)
+    stage = stage_of(conf, master=master, quiet=json)
     target = stage.location(f"{folder}/quick" if quick else folder)
     evidence = gather_evidence(chosen, target, quick=quick, stage=stage, stored=stored)
     judged = judge_all(chosen, evidence)

@@ -1,4 +1,4 @@
-"""What users name by paths or URLs, in commands that compute without Spark: it starts only when a URL is opened."""
+"""Stages from the options of commands, and where traces are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from grapevine.cli.doctor import DATA_VARIABLE, data_folder
 from grapevine.model.location import Location, is_url
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
+
+
+def stage_of(
+    conf: list[str] | None, *, master: str | None = None, driver_memory: str | None = None, quiet: bool = False
+) -> Stage:
+    """A stage with these options of a command; its Spark starts when it is needed."""
+    return Stage(SparkSettings.gather(master=master, driver_memory=driver_memory, conf=tuple(conf or ())), quiet=quiet)
 
 
 def for_files(conf: list[str] | None, *, quiet: bool = False) -> Stage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -68,11 +68,11 @@ class Choice:
         return asdict(self)
 
 
-def choices(series: Iterable[Mapping[str, Any]], rates: Rates) -> list[Choice]:
+def choices(series: Iterable[Mapping[str, Any]], rates: Rates, budgets: Sequence[int]) -> list[Choice]:
     """Every point of the experiment that has all numbers, in the order of systems and budgets.
 
-    `series` are rows of the table of this name, with `parameters` as a dict. A point whose run failed, or that reached
-    nobody, is left out.
+    `series` are rows of the table of this name, with `parameters` as a dict; `budgets` those that systems were given. A
+    point whose run failed, or that reached nobody, is left out.
     """
     points: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     settings: dict[tuple[str, str], dict[str, Any]] = {}
@@ -96,22 +96,25 @@ def choices(series: Iterable[Mapping[str, Any]], rates: Rates) -> list[Choice]:
         calm, crash = found.get(CALM, {}), found.get(CRASH, {})
         if any(calm.get(metric.name) is None for metric in wanted):
             continue
-        made.append(_choice(key[0], settings[key], calm, crash.get(HIT_RATIO.name), rates))
+        made.append(_choice(key[0], settings[key], calm, crash.get(HIT_RATIO.name), rates, budgets))
     return sorted(made, key=lambda choice: (choice.system, choice.links or 0, str(choice.parameters)))
 
 
 def _choice(
-    system: str, parameters: dict[str, Any], calm: Mapping[str, float], in_crash: float | None, rates: Rates
+    system: str,
+    parameters: dict[str, Any],
+    calm: Mapping[str, float],
+    in_crash: float | None,
+    rates: Rates,
+    budgets: Sequence[int],
 ) -> Choice:
     facet = system_named(system).round_facet()
-    links = next(
-        (most for most in parameters.values() if type(most) is int and _is_bound(facet, most, parameters)), None
-    )
+    kept = (most for most in budgets if (facet.within(most) or {"": None}).items() <= parameters.items())
     each = ANNOUNCEMENT_BYTES * calm[NOTIFICATIONS_PER_EVENT.name]
     each += (PULL_BYTES + rates.payload) * calm[PAYLOADS_PER_EVENT.name]
     return Choice(
         system,
-        links,
+        next(kept, None),
         parameters,
         facet.needs,
         calm[HIT_RATIO.name],
@@ -124,9 +127,3 @@ def _choice(
         calm[OVERHEAD.name],
         calm[LOAD_MAX.name] * rates.events_a_day,
     )
-
-
-def _is_bound(facet: Any, most: int, parameters: Mapping[str, Any]) -> bool:
-    """Whether these parameters are those of a budget of so many links, whatever was set besides."""
-    within = facet.within(most)
-    return within is not None and within.items() <= parameters.items()

@@ -31,6 +31,15 @@ class Judgement:
     front: tuple[Choice, ...]  # by connections
     sentences: tuple[str, ...]
 
+    def kind(self, choice: Choice) -> str:
+        """What a choice is beside the others: `best`, on the `front`, `central` (it needs knowledge of the whole
+        network), or `beaten` by another or by the events that it loses."""
+        if choice == self.best:
+            return "best"
+        if choice in self.front:
+            return "front"
+        return "central" if choice.needs else "beaten"
+
 
 def judge(choices: Sequence[Choice], rates: Rates, *, enough: float, crash: float, trace: str) -> Judgement | None:
     """The judgement over these choices; None if there is none. `crash` is the share of nodes that crashed, `trace` what

@@ -13,6 +13,7 @@ from grapevine.comparison.candidates import CompareConfig, check_links, describe
 from grapevine.comparison.costs import Choice, Rates, choices
 from grapevine.comparison.judgement import Judgement, judge
 from grapevine.comparison.source import prepare
+from grapevine.model.arguments import refuse
 from grapevine.model.drafts import whole_file, write_whole
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.folder import one_sentence
@@ -105,7 +106,7 @@ def compare(
     experiment = describe(prepared, chosen, budgets, config)
     manifest = sweep(stage, experiment, folder / _RUNS, resume=True)
     assert manifest is not None
-    found = choices(series_rows(folder / _RUNS), prepared.rates)
+    found = choices(series_rows(folder / _RUNS), prepared.rates, budgets)
     judgement = judge(found, prepared.rates, enough=config.enough, crash=config.crash, trace=prepared.name)
     if judgement is None:
         raise GrapevineError(f"{folder}: no run reached anybody; grapevine report {folder / _RUNS} says what failed")
@@ -124,12 +125,7 @@ def _write(made: Comparison, title: str) -> None:
     )  # plotting takes a second to import
     from grapevine.report.page import FILE_NAME, write_page
 
-    rows = [
-        choice.as_dict()
-        | {"name": choice.name, "best": choice == made.best, "front": choice in made.judgement.front}
-        | {"central": bool(choice.needs)}
-        for choice in made.choices
-    ]
+    rows = [choice.as_dict() | {"name": choice.name, "kind": made.judgement.kind(choice)} for choice in made.choices]
     page = make_comparison_page(title, made.judgement.sentences, rows, f"{_RUNS}/{FILE_NAME}")
     with one_sentence(made.folder):
         write_whole(made.folder / ANSWER, json.dumps(made.as_dict(), indent=2, ensure_ascii=False))
@@ -143,7 +139,7 @@ def _write(made: Comparison, title: str) -> None:
 def _parameters(systems: Sequence[str] | Mapping[str, Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
     """The systems to compare with what is set of each; UsageError for parameters that they do not have."""
     if isinstance(systems, str):
-        raise UsageError(f"systems={systems!r}: needs a list of names, e.g. [{systems!r}]")
+        refuse("systems", systems, f"a list of names, e.g. [{systems!r}]")
     given = systems if isinstance(systems, Mapping) else {}
     chosen = {name: dict(given.get(name, {})) for name in fitting_systems(None if systems is None else list(systems))}
     for name, parameters in chosen.items():
@@ -154,7 +150,7 @@ def _parameters(systems: Sequence[str] | Mapping[str, Mapping[str, Any]] | None)
 def _paths(source: str | Path | Sequence[str | Path]) -> list[str]:
     given = [source] if isinstance(source, str | Path) else list(source) if isinstance(source, Sequence) else []
     if not given or not all(isinstance(path, str | Path) for path in given):
-        raise UsageError(f"source {source!r}: needs a workload, its folder, or the files of a trace")
+        refuse("source", source, "a workload, its folder, or the files of a trace")
     return [str(path) for path in given]
 
 

@@ -21,11 +21,11 @@ from grapevine.pipeline.formats import FORMATS
 from grapevine.pipeline.inputs import check_inputs, files_below
 from grapevine.pipeline.layout import JSON, Asked, by_name, detect_layout, is_data, split
 from grapevine.pipeline.raw_files import PARQUET, look_at
+from grapevine.pipeline.relate.base import DAY_S
 
 _NAMED_FIRST = "follows", "friends", "edits", "pairs"  # by the words of a header, in this order
 _ENOUGH_LINES = 20  # to say that a rule holds without exception
 _SAME_NAMES = 0.5  # of the fewer names of two columns: more are in both where users stand in both
-_A_DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _are_times(values: list[str]) -> bool:
     except ValueError:
         return False
     grows = all(a <= b for a, b in pairwise(numbers)) and numbers[0] < numbers[-1]
-    return min(numbers) >= 0 and (grows or sorted(numbers)[len(numbers) // 2] > _A_DAY_S)
+    return min(numbers) >= 0 and (grows or sorted(numbers)[len(numbers) // 2] > DAY_S)
 
 
 def _is_less(a: str, b: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +12,7 @@ import vl_convert
 
 from grapevine.metrics.numbers import number
 from grapevine.report import charts
-from grapevine.report.document import CREDITS, document
+from grapevine.report.document import CREDITS, document, light_colours
 from grapevine.report.looks import CIRCLE, COLOURS, STAR, Line, swatch
 from grapevine.report.markup import Cell, data_block, link, sortable_table, text
 
@@ -25,12 +27,6 @@ _KINDS = {  # what a choice is, with its mark
     "central": ("needs knowledge of the whole network", "M-0.9,-0.9H0.9V0.9H-0.9Z", 60),
     "beaten": ("beaten by another, or loses events", CIRCLE, 45),
 }
-_LIGHT = {  # page.css on paper: a picture has no style sheet
-    "var(--ink)": "#1d2327", "var(--muted)": "#586068", "var(--grid)": "#e4e3dd", "var(--card)": "#ffffff",
-    "var(--series-1)": "#0072b2", "var(--series-2)": "#d55e00", "var(--series-3)": "#009e73",
-    "var(--series-4)": "#b8568d", "var(--series-5)": "#5b6570", "var(--series-6)": "#c28500",
-    "var(--series-7)": "#2f94d0",
-}  # fmt: skip
 
 
 def make_comparison_page(title: str, sentences: Sequence[str], rows: Sequence[Row], runs: str) -> str:
@@ -120,11 +116,10 @@ def front_spec(rows: Sequence[Row], field: str, name: str, width: int | str = "c
 
 def _point(row: Row) -> dict[str, Any]:
     """As the page carries it, with both costs, so that both charts may share it."""
-    kind = next((kind for kind in ("best", "front", "central") if row[kind]), "beaten")
     costs = {key: float(f"{row[key]:.6g}") for key, _ in _PANELS}
     shown = {f"{key}_shown": number(row[key]) for key, _ in _PANELS}
     place = {"x": row["connections"], "at": number(row["connections"])}
-    return {"name": row["name"], "system": row["system"], "kind": kind, "side": 0} | place | costs | shown
+    return {"name": row["name"], "system": row["system"], "kind": row["kind"], "side": 0} | place | costs | shown
 
 
 def _line(kind: str) -> Line:
@@ -148,7 +143,7 @@ def _table(rows: Sequence[Row]) -> str:
     )
     cells = [
         [
-            Cell(f"<strong>{text(row['name'])}</strong>" if row["best"] else text(row["name"]), row["name"]),
+            Cell(f"<strong>{text(row['name'])}</strong>" if row["kind"] == "best" else text(row["name"]), row["name"]),
             _share(row["delivered"]),
             _share(row["delivered_in_crash"]),
             *(Cell.of(number(row[key]), row[key]) for key in ("connections", "connections_max", "bytes_a_second")),
@@ -167,9 +162,6 @@ def _share(value: float | None) -> Cell:
 
 
 def _on_paper(content: Any) -> Any:
-    """With the colours of the light page in place of its variables."""
-    if isinstance(content, dict):
-        return {key: _on_paper(value) for key, value in content.items()}
-    if isinstance(content, list):
-        return [_on_paper(value) for value in content]
-    return _LIGHT.get(content, content) if isinstance(content, str) else content
+    """With the colours of the light page in place of its variables: a picture has no style sheet."""
+    light = light_colours()
+    return json.loads(re.sub(r"var\((--[\w-]+)\)", lambda found: light[found[1]], json.dumps(content)))

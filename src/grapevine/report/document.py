@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -15,10 +16,7 @@ CREDITS = "Charts are drawn by Vega, Vega-Lite and Vega-Embed (BSD-3-Clause), wh
 
 def document(title: str, body: Sequence[str], *, charts: bool) -> str:
     """The whole file. `body` is HTML; with `charts` it has places for them, and the page carries what draws them."""
-    css, *scripts = (
-        resources.files("grapevine.report").joinpath(name).read_text("utf-8")
-        for name in ("page.css", "page.js", "downloads.js")
-    )
+    css, *scripts = map(_part, ("page.css", "page.js", "downloads.js"))
     if charts:
         scripts.insert(0, chart_library())
     return "\n".join(
@@ -33,6 +31,16 @@ def document(title: str, body: Sequence[str], *, charts: bool) -> str:
             "</body>\n</html>\n",
         ]
     )
+
+
+def light_colours() -> dict[str, str]:
+    """The style sheet's variables as they are where the page is light: its first block gives them."""
+    root = _part("page.css").partition("}")[0]
+    return dict(re.findall(r"(--[\w-]+):\s*([^;]+);", root))
+
+
+def _part(name: str) -> str:
+    return resources.files("grapevine.report").joinpath(name).read_text("utf-8")
 
 
 @cache

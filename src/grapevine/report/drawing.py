@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from grapevine.model.card import counted
 from grapevine.report.looks import CIRCLE, COLOURS, DIAMOND, STAR
-from grapevine.report.words import count, listed
+from grapevine.report.words import listed
 
 SIZE, RADIUS = 440, 190
 MOST_LINKS = 2_500  # more of them are a grey disc, and a slow page
@@ -132,10 +133,10 @@ def _describe(nodes: list[Row], sizes: Counter[int], links: int, drawn: int) -> 
     members = sum(sizes.values())
     together = [size for size in sizes.values() if size > 1]
     if not together:
-        first = f"{count(members, 'subscriber')}, none linked to another"
+        first = f"{counted(members, 'subscriber')}, none linked to another"
     else:
-        first = f"{count(members, 'subscriber')} in {count(len(sizes), 'cluster')}"
-    parts = [count(roles[role], role) for role in ("gateway", "relay") if roles[role]]
+        first = f"{counted(members, 'subscriber')} in {counted(len(sizes), 'cluster')}"
+    parts = [counted(roles[role], role) for role in ("gateway", "relay") if roles[role]]
     parts += [f"the {role}" for role in ("rendezvous", "publisher") if roles[role]]
     text = f"{first}; {listed(parts)}" if parts else first
     return text + (f" ({drawn:,} of {links:,} links drawn)" if drawn < links else "")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grapevine.metrics.numbers import number
+from grapevine.model.card import counted
 from grapevine.report import charts
 from grapevine.report.apart import side_by_side
 from grapevine.report.axes import Point, y_axis
@@ -15,7 +16,7 @@ from grapevine.report.conclusions import conclude
 from grapevine.report.histograms import bins_of, draw_histograms, highest, shares_by_series
 from grapevine.report.looks import DIMENSIONS, Key, Line, Looks, natural
 from grapevine.report.points import PlotData, Row, gather
-from grapevine.report.words import count, listed, sentence, value_name
+from grapevine.report.words import listed, sentence, value_name
 
 MOST_LINES = 8  # in one panel; more of them nobody can follow
 MOST_PANELS = 9
@@ -191,7 +192,7 @@ def _explain(data: PlotData, lines: dict[Key, Line], split: str) -> str:
     if varying:
         text += f", one {mark} per {listed(varying)}"
     if data.seeds > 1:
-        text += f": the mean over {count(data.seeds, 'seed')} and its 95% confidence interval"
+        text += f": the mean over {counted(data.seeds, 'seed')} and its 95% confidence interval"
     sentences = [text]
     if split:
         sentences.append(f"One panel per {names[DIMENSIONS.index(split)]}")

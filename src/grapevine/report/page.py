@@ -9,6 +9,7 @@ from typing import Any, overload
 from urllib.parse import quote
 
 from grapevine.model import tables
+from grapevine.model.card import counted
 from grapevine.model.drafts import write_whole
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import one_sentence
@@ -23,7 +24,6 @@ from grapevine.report.markup import definition_list, link, text
 from grapevine.report.overlay import overlay_section
 from grapevine.report.values import runs_table, series_tables
 from grapevine.report.words import (
-    count,
     duration,
     listed,
     parameter_name,
@@ -158,14 +158,14 @@ def _failures(failed: Rows, total: int) -> str:
         for reason, names in sorted(reasons.items())
     )
     none = " None finished, so there is nothing to draw." if len(failed) == total else ""
-    head = f"<p><strong>{count(len(failed), 'run')} failed.</strong>{none}</p>"
+    head = f"<p><strong>{counted(len(failed), 'run')} failed.</strong>{none}</p>"
     return f'<div class="note bad">{head}<ul>{items}</ul></div>'
 
 
 def _data(stored: dict[str, Rows], tables_in: tuple[Location, str], runs_in: tuple[Location, str]) -> str:
     """The folders, each with a link; where tables and runs lie is given with the way there."""
     meanings = {table.name: table.meaning for table in tables.EXPERIMENT_TABLES}
-    entries = [(tables_in, name, f"{count(len(rows), 'row')}. {meanings[name]}") for name, rows in stored.items()]
+    entries = [(tables_in, name, f"{counted(len(rows), 'row')}. {meanings[name]}") for name, rows in stored.items()]
     entries.append((runs_in, SIMULATIONS, "The tables of each run."))
     items = "".join(
         f"<li>{link(f'{way}/{name}/', f'{name}/')} <span>{text(content.replace('`', ''))}</span></li>"

@@ -45,11 +45,6 @@ def listed(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
 
 
-def count(many: int, one: str, more: str | None = None) -> str:
-    """1 run, 2 runs."""
-    return f"{many:,} {one if many == 1 else more or one + 's'}"
-
-
 def seed_range(seeds: Iterable[int]) -> str:
     """1, 2, 5 — and 1–20 where none is left out."""
     ordered = sorted(set(seeds))

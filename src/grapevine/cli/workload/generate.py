@@ -31,7 +31,7 @@ def _run(name: str) -> Callable[..., None]:
                 manifest = generate_here(name, model, Path(out_), seed=seed, force=force)
             print_workload(Path(out_), manifest, json)
             return
-        from grapevine.cli.workload.spark import stage_of  # here, since Spark takes a second to import
+        from grapevine.cli.storage import stage_of  # here, since Spark takes a second to import
         from grapevine.pipeline.generate import generate
 
         stage = stage_of(**spark, quiet=json)

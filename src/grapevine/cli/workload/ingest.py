@@ -8,8 +8,8 @@ import typer
 from rich.markup import escape
 
 from grapevine.cli.from_config import add_config_command, option
+from grapevine.cli.storage import stage_of
 from grapevine.cli.workload.common import OUT, WITHOUT_SEED, print_workload
-from grapevine.cli.workload.spark import stage_of
 from grapevine.pipeline.formats import FORMATS
 from grapevine.pipeline.ingest import IngestConfig, ingest
 

@@ -9,8 +9,8 @@ from rich.markup import escape
 
 from grapevine.cli.console import out, print_json, table
 from grapevine.cli.from_config import add_config_command, option
+from grapevine.cli.storage import stage_of
 from grapevine.cli.workload.common import COMMON
-from grapevine.cli.workload.spark import stage_of
 from grapevine.metrics.numbers import number
 from grapevine.model import tables
 from grapevine.model.location import Location

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from grapevine.cli.from_config import add_config_command, option
+from grapevine.cli.storage import stage_of
 from grapevine.cli.workload.common import COMMON, OUT, print_workload
-from grapevine.cli.workload.spark import stage_of
 from grapevine.pipeline.sample import SAMPLES, sample
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Cut a smaller workload out of a large one.")
