@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels import csr
-from grapevine.sim.dissemination import EVENT_FIELDS, Medium, Publications, disseminate, no_totals
+from grapevine.sim.dissemination import EVENT_FIELDS, Publications, disseminate, no_totals
+from grapevine.sim.event_graph import Medium
 
 
 def node_number(number: int) -> int:

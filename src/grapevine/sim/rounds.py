@@ -28,7 +28,8 @@ from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Csr, Workload
 from grapevine.sim.churn import Schedule, everyone
-from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Medium, Publications, disseminate, no_totals
+from grapevine.sim.dissemination import EVENT_FIELDS, LOAD_FIELDS, Publications, disseminate, no_totals
+from grapevine.sim.event_graph import Medium
 from grapevine.systems.contracts.rounds import RoundSystem
 from grapevine.systems.registry import system_named
 

@@ -14,7 +14,7 @@ from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.topic_graph import degree_sum, new_scratch, room_for
 from grapevine.model.ids import distance
-from grapevine.sim.dissemination import build_graph
+from grapevine.sim.event_graph import build_graph
 from grapevine.sim.rounds import Rounds
 
 

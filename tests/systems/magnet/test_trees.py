@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from grapevine import Workload
 from grapevine.blocks.views import NOBODY
 from grapevine.kernels.topic_graph import new_scratch
-from grapevine.sim.dissemination import Medium, build_graph
+from grapevine.sim.event_graph import Medium, build_graph
 from grapevine.sim.rounds import Rounds
 from tests.magnet_world import BOTH
 from tests.naive import WORD

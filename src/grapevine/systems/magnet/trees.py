@@ -1,7 +1,7 @@
 """What the tree joins of Magnet cost (§3.3, Algorithm 2), and how large trees are.
 
 Theory. A topic's tree is made of the greedy routes from its home to its subscribers, so it follows from the links
-(`sim/dissemination` builds it anew for every event). Whoever has another parent than before has joined the tree again.
+(`sim/event_graph` builds it anew for every event). Whoever has another parent than before has joined the tree again.
 It asks a subscriber that it knows; the request climbs from there to the first node that is on the greedy route from the
 home to the newcomer, and follows this route down. Who knows nobody asks the home, over the control ring.
 """
