@@ -12,20 +12,14 @@ from matplotlib.figure import Figure
 from grapevine.model import tables
 from grapevine.model.manifest import read_manifest
 from grapevine.model.store import read_table
+from grapevine.sim.picture import STYLE
 
 # Okabe & Ito: told apart with every kind of colour vision; markers differ too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 FILES = ("profile.png", "profile.svg")
 
-_STYLE: dict[Any, Any] = {
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "font.size": 10,
-    "svg.hashsalt": "grapevine",  # the same profile gives the same file
-}
+_STYLE = STYLE | {"svg.hashsalt": "grapevine"}  # the same profile gives the same file
 
 
 def draw_profile(folder: Path) -> list[Path]:

@@ -24,7 +24,7 @@ _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#999999"
 _LOADS = dict(zip(RECEIVED, (_BLUE, _GREY, _ORANGE), strict=True))
 _MOST_BARS = 40  # of degrees; more of them are taken together
 _MOST_NODES = 400  # that are drawn one by one; more of them are taken together
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {  # of all pictures by matplotlib
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -45,7 +45,7 @@ class Picture(Figure):
 
 def draw(run: Simulation) -> Picture:
     """The picture of a run. Nothing is shown or stored, and no display is needed."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Picture(figsize=(13, 4.2), layout="constrained")
         course, degrees, load = figure.subplots(1, 3)
         _draw_course(course, run)
