@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tests import naive_rounds
 
 from grapevine import Workload, simulate
-from grapevine.blocks.profiles import Profiles, ask_for_topics, clear, lay_out, utility
+from grapevine.blocks.profiles import Profiles, ask_for_topics, clear, mark, new_marks, utility
 from grapevine.kernels.jit import njit
 from grapevine.sim.round_run import RunConfig
 from grapevine.sim.rounds import Rounds
@@ -107,13 +107,13 @@ def phases(nodes: int, rounds: int = 20) -> None:
 
 @njit
 def _scores(others: NDArray[np.int32], profiles: Profiles) -> float:
-    dense, total = np.zeros_like(profiles.weights), 0.0
+    marks, total = new_marks(profiles), 0.0
     for p in range(len(others)):
         ask_for_topics(others[p], others.shape[1], profiles)
-        lay_out(p, profiles, dense)
+        mark(p, profiles, marks)
         for other in others[p]:
-            total += utility(p, other, profiles, dense)
-        clear(p, profiles, dense)
+            total += utility(p, other, profiles, marks)
+        clear(p, profiles, marks)
     return total
 
 

@@ -54,29 +54,50 @@ def _mass(starts: Starts, topics: NDArray[Any], weights: NDArray[Any]) -> NDArra
     return mass
 
 
-@inlined
-def lay_out(row: int, profiles: Profiles, dense: NDArray[Any]) -> None:
-    """Write the weights of the row's topics into `dense` (one entry per topic, all zero before), until `clear`."""
-    for topic in profiles.topics[profiles.starts[row] : profiles.starts[row + 1]]:
-        dense[topic] = profiles.weights[topic]
+class Marks(NamedTuple):
+    """The topics of one node at a time, so that those of others are compared with them in one pass."""
+
+    wanted: NDArray[np.uint8]  # by topic: 1 if it is one of them, else 0. Bytes, which stay in the nearest cache
+    alike: bool  # whether all topics weigh 1, so that weights need not be read
+
+
+@njit
+def new_marks(profiles: Profiles) -> Marks:
+    """Room to mark topics of these profiles; none is marked."""
+    alike = True
+    for weight in profiles.weights:
+        alike &= weight == 1
+    return Marks(np.zeros(len(profiles.weights), np.uint8), alike)
 
 
 @inlined
-def clear(row: int, profiles: Profiles, dense: NDArray[Any]) -> None:
-    """Undo `lay_out` for the same row."""
-    for topic in profiles.topics[profiles.starts[row] : profiles.starts[row + 1]]:
-        dense[topic] = 0
+def mark(row: int, profiles: Profiles, marks: Marks) -> None:
+    """Mark the topics of the row, until `clear`. No others may be marked."""
+    for at in range(np.uint64(profiles.starts[row]), np.uint64(profiles.starts[row + 1])):
+        marks.wanted[np.uint32(profiles.topics[at])] = 1
 
 
 @inlined
-def utility(row: int, other: int, profiles: Profiles, dense: NDArray[Any]) -> float:
+def clear(row: int, profiles: Profiles, marks: Marks) -> None:
+    """Undo `mark` for the same row."""
+    for at in range(np.uint64(profiles.starts[row]), np.uint64(profiles.starts[row + 1])):
+        marks.wanted[np.uint32(profiles.topics[at])] = 0
+
+
+@inlined
+def utility(row: int, other: int, profiles: Profiles, marks: Marks) -> float:
     """Vitis Eq. 1: the rates of the common topics over the rates of all topics of the two; 0 when there are none.
 
-    `dense` holds the topics of `row` (`lay_out`); one pass over the other's topics then suffices.
+    The topics of `row` are marked; one pass over the other's topics then suffices.
     """
-    common = np.int64(0)
-    for at in range(np.uint64(profiles.starts[other]), np.uint64(profiles.starts[other + 1])):
-        common += dense[np.uint32(profiles.topics[at])]  # unsigned indices halve the time: no test for negative ones
+    common, wanted, topics = np.int64(0), marks.wanted, profiles.topics
+    first, last = np.uint64(profiles.starts[other]), np.uint64(profiles.starts[other + 1])
+    if marks.alike:
+        for at in range(first, last):
+            common += wanted[np.uint32(topics[at])]  # unsigned indices halve the time: no test for negative ones
+    else:
+        for at in range(first, last):
+            common += wanted[np.uint32(topics[at])] * profiles.weights[np.uint32(topics[at])]
     union = profiles.mass[row] + profiles.mass[other] - common
     return common / union if union > 0 else 0.0
 

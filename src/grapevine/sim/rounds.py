@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks.network import Network
-from grapevine.blocks.profiles import Profiles, clear, lay_out, utility
+from grapevine.blocks.profiles import Profiles, clear, mark, new_marks, utility
 from grapevine.blocks.small_world import PREDECESSOR, SUCCESSOR, lookup
 from grapevine.blocks.views import NOBODY, PUBLISHER, Views
 from grapevine.kernels import csr
@@ -355,15 +355,15 @@ def choose_publishers(
 @njit
 def link_utility(count: int, profiles: Profiles, views: Views) -> tuple[float, int]:
     """Summed utility and number of the links of the first `count` nodes."""
-    dense = np.zeros_like(profiles.weights)
+    marks = new_marks(profiles)
     total, links = 0.0, 0
     for p in range(count):
-        lay_out(p, profiles, dense)
+        mark(p, profiles, marks)
         for q in views.links[views.starts[p] : views.starts[p + 1]]:
             if q != NOBODY:
-                total += utility(p, q, profiles, dense)
+                total += utility(p, q, profiles, marks)
                 links += 1
-        clear(p, profiles, dense)
+        clear(p, profiles, marks)
     return total, links
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 
-from grapevine.blocks.profiles import Profiles, clear, lay_out, make_profiles, utility
+from grapevine.blocks.profiles import Profiles, clear, make_profiles, mark, new_marks, utility
 from grapevine.blocks.small_world import RING_SLOTS, hop_below
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts, row_numbers
@@ -217,12 +217,12 @@ def test_nodes_are_rewired_in_chunks_of_any_size_alike() -> None:
 
 
 def finger_utility(views: Views, profiles: Profiles) -> float:
-    dense = np.zeros_like(profiles.weights)
+    marks = new_marks(profiles)
     found = []
     for p, row in table(views).items():
-        lay_out(p, profiles, dense)
-        found += [utility(p, q, profiles, dense) for q in row[RING_SLOTS:]]
-        clear(p, profiles, dense)
+        mark(p, profiles, marks)
+        found += [utility(p, q, profiles, marks) for q in row[RING_SLOTS:]]
+        clear(p, profiles, marks)
     return float(np.mean(found))
 
 

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from grapevine.blocks.profiles import Profiles, lay_out, make_profiles, utility
+from grapevine.blocks.profiles import Profiles, make_profiles, mark, new_marks, utility
 from grapevine.kernels.ring import ring_distance
 from grapevine.model.errors import UsageError
 from grapevine.model.ids import distance
@@ -28,9 +28,9 @@ def profiles_of(*interests: set[int], rates: list[float]) -> Profiles:
 
 
 def utility_of(profiles: Profiles, p: int, q: int) -> float:
-    dense = np.zeros_like(profiles.weights)
-    lay_out(p, profiles, dense)
-    return utility(p, q, profiles, dense)
+    marks = new_marks(profiles)
+    mark(p, profiles, marks)
+    return utility(p, q, profiles, marks)
 
 
 def test_the_papers_worked_example() -> None:

@@ -9,12 +9,12 @@ world. Of two nodes that a finger may take (the power of two choices) the one wi
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks.profiles import Profiles, clear, lay_out, utility
+from grapevine.blocks.profiles import Marks, Profiles, clear, mark, new_marks, utility
 from grapevine.blocks.small_world import RING_SLOTS, Ids, hop_below
 from grapevine.blocks.views import FINGERS, NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts
@@ -105,7 +105,7 @@ def rewire(
     Returns how many walks it took.
     """
     made = 0
-    dense = np.zeros(len(profiles.weights), profiles.weights.dtype)
+    marks = new_marks(profiles)
     partitions = Partitions(np.empty(MOST_PARTITIONS, np.uint64), np.empty(MOST_PARTITIONS, np.int32))
     fingers, heard = out
     for u in range(nodes[0], nodes[1]):
@@ -116,30 +116,28 @@ def rewire(
         count = cut(u, state, walks, partitions)
         made += walks.per_median * min(count + 1, MOST_PARTITIONS)  # the last median was not found
         if walks.choices > 1:
-            lay_out(u, profiles, dense)
+            mark(u, profiles, marks)
         for slot in range(a + RING_SLOTS, b):
             fingers[slot] = NOBODY
             for attempt in range(TRIES):
                 if count == 0:
                     break
                 bits = absorb(absorb(state, MOST_PARTITIONS + slot - a), attempt)
-                q = _pick(u, bits, walks, (count, partitions), profiles, dense)
+                q = _pick(u, bits, walks, (count, partitions), profiles, marks)
                 made += walks.choices
                 if not (fingers[a:slot] == q).any():
                     fingers[slot], heard[slot] = q, now
                     break
         if walks.choices > 1:
-            clear(u, profiles, dense)
+            clear(u, profiles, marks)
     return made
 
 
 @njit
-def _pick(
-    u: int, bits: np.uint64, walks: Walks, cuts: tuple[int, Partitions], profiles: Profiles, dense: NDArray[Any]
-) -> int:
+def _pick(u: int, bits: np.uint64, walks: Walks, cuts: tuple[int, Partitions], profiles: Profiles, marks: Marks) -> int:
     """A random node of a random partition; of several the one with the closest interests, the first found of equals.
 
-    `cuts` is what `cut` found, and `dense` holds the topics of u where interests matter.
+    `cuts` is what `cut` found, and the topics of u are marked where interests matter.
     """
     count, partitions = cuts
     borders, known = partitions.borders, partitions.known
@@ -148,7 +146,7 @@ def _pick(
     best, most = NOBODY, -1.0
     for choice in range(walks.choices):
         q = walk(absorb(bits, 1 + choice), walks.ids[u], span, known[i], walks)
-        alike = utility(u, q, profiles, dense) if walks.choices > 1 else 0.0
+        alike = utility(u, q, profiles, marks) if walks.choices > 1 else 0.0
         if alike > most:
             best, most = q, alike
     return best

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks.network import Network
-from grapevine.blocks.profiles import Profiles, clear, lay_out, preference, utility
+from grapevine.blocks.profiles import Profiles, clear, mark, new_marks, preference, utility
 from grapevine.blocks.small_world import Ids
 from grapevine.blocks.views import JOIN_ORDER, NOBODY
 from grapevine.kernels.csr import Columns
@@ -40,24 +40,24 @@ def choose_ids(
     similar ones the hash decides. A home that has fewer samples than it may keep also takes those who come, so that
     whoever wants a topic is told of somebody, unless it is the first (§3).
     """
-    dense = np.zeros(len(profiles.weights), profiles.weights.dtype)
+    marks = new_marks(profiles)
     start = NOBODY
     for q in range(len(circle.after)):
         if circle.after[q] != NOBODY:
             start = q
             break
     for p in nodes:
-        lay_out(p, profiles, dense)
+        mark(p, profiles, marks)
         ties = absorb(stream(seed, JOIN_ORDER, p), 1)
         best, most = NOBODY, np.int64(-1)
         mine = profiles.topics[profiles.starts[p] : profiles.starts[p + 1]]
         for topic in mine:
             for q in samples[topic, : known[topic]]:
                 if circle.after[q] != NOBODY:
-                    value = preference(utility(p, q, profiles, dense), absorb(ties, q))
+                    value = preference(utility(p, q, profiles, marks), absorb(ties, q))
                     if value > most:
                         best, most = int(q), value
-        clear(p, profiles, dense)
+        clear(p, profiles, marks)
         if best != NOBODY:
             ring.insert_after(best, p, circle)
         else:

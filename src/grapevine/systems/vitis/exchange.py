@@ -13,14 +13,14 @@ Invariants:
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import exchange, small_world
 from grapevine.blocks.exchange import Entries, Exchange, NewRows
-from grapevine.blocks.profiles import Profiles
+from grapevine.blocks.profiles import Marks, Profiles, new_marks
 from grapevine.blocks.small_world import Nearest
 from grapevine.blocks.views import NOBODY
 from grapevine.kernels.csr import Columns
@@ -47,7 +47,7 @@ class Scratch(NamedTuple):
     candidates: Columns  # those of the entries that may be friends
     near: Nearest
     best: Best
-    dense: NDArray[Any]  # by topic; all zero between two nodes
+    marks: Marks  # none between two nodes
 
 
 def exchange_round(this: Exchange, rows: tuple[int, int], structured: int, friends: Friendships, out: NewRows) -> None:
@@ -63,7 +63,7 @@ def exchange_round(this: Exchange, rows: tuple[int, int], structured: int, frien
         np.empty(len(heard_of.nodes), np.int32),
         small_world.new_nearest(this.views.backups.shape[1]),
         new_best(starts[rows[0] + 1] - starts[rows[0]] - structured),
-        np.zeros_like(friends.profiles.weights),
+        new_marks(friends.profiles),
     )
     _exchange_rows(this, rows, structured, friends, scratch, out)
 
@@ -73,7 +73,7 @@ def _exchange_rows(
     this: Exchange, rows: tuple[int, int], structured: int, friends: Friendships, scratch: Scratch, out: NewRows
 ) -> None:
     views, profiles, (first, last) = this.views, friends.profiles, rows
-    heard_of, candidates, near, best, dense = scratch
+    heard_of, candidates, near, best, marks = scratch
     for p in range(first, last):
         node = views.nodes[p]
         if not (this.everyone or views.alive[node]):
@@ -100,7 +100,7 @@ def _exchange_rows(
         found = leave_out(candidates, found, best.nodes, 0, kept)
         found = leave_out(candidates, found, out.links, views.starts[p], views.starts[p] + structured)
         ties = tie_state(this.seed, node, friends.common_ties)
-        kept = choose_friends(node, ties, (candidates, found), profiles, dense, best, kept)
+        kept = choose_friends(node, ties, (candidates, found), profiles, marks, best, kept)
         for i in range(len(best.nodes)):
             at = views.starts[p] + structured + i
             out.links[at], friends.keys[at] = (best.nodes[i], best.keys[i]) if i < kept else (NOBODY, UNKNOWN)

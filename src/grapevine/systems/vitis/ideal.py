@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks.profiles import Profiles
+from grapevine.blocks.profiles import Profiles, new_marks
 from grapevine.blocks.views import NOBODY
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
@@ -30,7 +30,7 @@ def rank_friends(
     of `out`; NOBODY where fewer share a topic with it. `members` are the subscribers of every topic."""
     starts, subscribers = members
     seen = np.full(len(alive), NOBODY, np.int32)  # who has listed a node last
-    candidates, dense = np.empty(len(alive), np.int32), np.zeros_like(profiles.weights)
+    candidates, marks = np.empty(len(alive), np.int32), new_marks(profiles)
     best = new_best(out.shape[1])
     for p in range(nodes[0], nodes[1]):
         count = 0
@@ -42,7 +42,7 @@ def rank_friends(
                     candidates[count] = q
                     count += 1
         ties = tie_state(seed, p, common_ties)
-        kept = choose_friends(p, ties, (candidates, count), profiles, dense, best, 0) if alive[p] else 0
+        kept = choose_friends(p, ties, (candidates, count), profiles, marks, best, 0) if alive[p] else 0
         out[p, :kept] = best.nodes[:kept]
         out[p, kept:] = NOBODY
 

@@ -5,14 +5,14 @@ Both are functions of a table of descriptors and row numbers, so rounds pass the
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import small_world
 from grapevine.blocks.exchange import Entries
-from grapevine.blocks.profiles import Profiles, ask_for_topics, clear, lay_out, preference, utility
+from grapevine.blocks.profiles import Marks, Profiles, ask_for_topics, clear, mark, new_marks, preference, utility
 from grapevine.blocks.small_world import Settled
 from grapevine.blocks.views import FRIEND_TIES, NOBODY
 from grapevine.kernels.csr import Columns, find
@@ -59,7 +59,7 @@ def choose_friends(
     ties: np.uint64,
     candidates: tuple[Columns, int],
     profiles: Profiles,
-    dense: NDArray[Any],
+    marks: Marks,
     best: Best,
     size: int,
 ) -> int:
@@ -67,18 +67,18 @@ def choose_friends(
 
     `candidates` are a list and how many of its entries count; a node may stand in it several times, but none that
     serves another purpose. `best` holds `size` friends already whose keys are known; returns how many there are in the
-    end. `dense` has an entry per topic, all zero before and after.
+    end. Nothing is marked before and after.
     """
     (nodes, count), room = candidates, len(best.nodes)
     if count == 0 or room == 0:
         return size
     ask_for_topics(nodes, count, profiles)
-    lay_out(p, profiles, dense)
+    mark(p, profiles, marks)
     for i in range(np.uint64(count)):
         node = nodes[i]
-        key = preference(utility(p, node, profiles, dense), absorb(ties, node))
+        key = preference(utility(p, node, profiles, marks), absorb(ties, node))
         size = offer(node, key, best, size)
-    clear(p, profiles, dense)
+    clear(p, profiles, marks)
     return size
 
 
@@ -147,11 +147,11 @@ def select_neighbors(
     best, found = new_best(len(links) - structured), 0
     strangers = heard_of.nodes[others:].copy()
     left = leave_out(strangers, len(strangers), links, 0, structured) if len(best.nodes) else 0
-    dense = np.zeros_like(profiles.weights)
-    lay_out(p, profiles, dense)
+    marks = new_marks(profiles)
+    mark(p, profiles, marks)
     for node in strangers[:left]:
         tie = absorb(ties[0], ties[1][node])
-        found = offer(node, preference(utility(p, node, profiles, dense), tie), best, found)
+        found = offer(node, preference(utility(p, node, profiles, marks), tie), best, found)
     links[structured : structured + found] = best.nodes[:found]
     links[structured + found :] = NOBODY
 
