@@ -1,7 +1,8 @@
 """Compile what systems run on, before anybody waits for it.
 
-`python -m grapevine.sim.warm_up [SYSTEM …]` does so for all systems, or for those that are named, on all cores; `make
-setup` calls it. Compiled code is kept (`kernels/jit`), and an edit compiles again what depends on it.
+`python -m grapevine.sim.warm_up [SYSTEM[/DRIVER] …]` does so for all systems, or for those that are named, by all their
+drivers or by one, on all cores. `make setup` calls it for what the demo runs, `make test` for everything. Compiled code
+is kept (`kernels/jit`), and an edit compiles again what depends on it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 
+from grapevine.model.errors import UsageError
 from grapevine.sim.churn import mass_failure
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.simulate import simulate
@@ -35,17 +37,27 @@ def warm_up(runs: Iterable[tuple[str, str]]) -> None:
             simulate(system, tiny, driver=driver, schedule=crash, rounds=6, threads=1, progress=False)
 
 
-def main(systems: list[str]) -> None:
-    """Compile for the systems, and for all models of workloads unless systems are named.
+def main(named: list[str]) -> None:
+    """Compile for the systems that are named, or for all systems and all models of workloads.
 
     There is a process for each core; those that want the same functions wait for who compiles them.
     """
-    runs = [(name, driver) for name in systems or all_systems() for driver in system_named(name).drivers]
+    runs = [run for name in named or all_systems() for run in _runs_of(name)]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         waiting = [pool.submit(warm_up, [run]) for run in runs]
-        waiting += [] if systems else [pool.submit(_generate, model) for model in MODELS]
+        waiting += [] if named else [pool.submit(_generate, model) for model in MODELS]
         for work in waiting:
             work.result()
+
+
+def _runs_of(name: str) -> list[tuple[str, str]]:
+    """The system and a driver of it, from "vitis/rounds"; from "vitis" one for every driver. UsageError if there is no
+    such system or driver."""
+    system, _, driver = name.partition("/")
+    drivers = system_named(system).drivers
+    if driver and driver not in drivers:
+        raise UsageError(f"{name}: {system} has no driver {driver!r}; choose {' or '.join(drivers)}")
+    return [(system, each) for each in drivers if driver in ("", each)]
 
 
 def _generate(model: str) -> None:
@@ -55,4 +67,7 @@ def _generate(model: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except UsageError as error:
+        sys.exit(str(error))
