@@ -29,6 +29,16 @@ def test_v2_is_met_when_correlated_overhead_is_80_percent_less() -> None:
     assert verdict("V2", fig4("high", [0.16, 0.2, 0.1], [0.75, 0.75, 0.75]))[0] == Grade.OTHER_DEFINITION
 
 
+def test_v2_is_not_judged_on_a_tenth_of_the_nodes_where_its_verdict_would_be_another() -> None:
+    small = fig4("high", [0.17, 0.2, 0.2], [0.73, 0.75, 0.75])
+    (judged,) = judge_all([CLAIMS["V2"]], Evidence(small, {}, quick=True))
+    assert judged.finding.grade == Grade.NOT_HERE
+    assert (
+        judged.finding.remark == "not in the quick version: topics of few subscribers have more relays for each of them"
+    )
+    assert verdict("V2", small)[0] == Grade.NOT_MET
+
+
 def test_v3_says_what_ideal_friends_would_give() -> None:
     (judged,) = judge_all([CLAIMS["V3"]], Evidence(fig4("random", [0.68] * 3, [0.75] * 3), {}))
     assert judged.finding.grade == Grade.NOT_MET
