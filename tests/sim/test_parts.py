@@ -169,6 +169,8 @@ def test_a_part_needs_no_more_memory_than_the_formula_says(tmp_path: Path) -> No
 
     network = partial(PartedNetwork, folder=tmp_path / "run", parts=split.parts, run=with_mail_on_disk)
     engine = Rounds("vitis", workload, make_config("vitis", {}), network=network)
-    for _ in range(3):
+    for done in range(5):
         engine.step()
+        if done < 2:  # what is compiled or loaded in the first rounds is memory of the interpreter, not of a part
+            peaks.clear()
     assert max(peaks) < memory_of_a_part(split.length, slots=15, samples=20, backups=8)
