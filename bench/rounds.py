@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tests import naive_rounds
 
 from grapevine import Workload, simulate
-from grapevine.blocks.profiles import Profiles, ask_for_topics, clear, mark, new_marks, utility
+from grapevine.blocks.profiles import Profiles, ask_for_topics, mark, new_marks, utility
 from grapevine.kernels.jit import njit
 from grapevine.sim.round_run import RunConfig
 from grapevine.sim.rounds import Rounds
@@ -113,7 +113,6 @@ def _scores(others: NDArray[np.int32], profiles: Profiles) -> float:
         mark(p, profiles, marks)
         for other in others[p]:
             total += utility(p, other, profiles, marks)
-        clear(p, profiles, marks)
     return total
 
 

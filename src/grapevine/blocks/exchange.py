@@ -23,11 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from grapevine.blocks import meetings
+from grapevine.blocks.meetings import NEVER, BeforeAndAfter
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import EXCHANGE_PARTNER, NOBODY, Views, one_of, one_sample
 from grapevine.kernels.bits import ask_for
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import borrowing, inlined, njit
+from grapevine.kernels.lanes import LANES, keep_fresh
 from grapevine.kernels.rng import draw
 
 # Who exchanges views with whom in a round: the row of the partner that each row chose (NOBODY: none), and its callers,
@@ -45,6 +48,7 @@ class Exchange(NamedTuple):
     contacts: Contacts
     everyone: bool  # all nodes are online and settled, so that nobody has to be asked
     full: NDArray[np.bool_]  # by node: has no room for connections (`acceptance`); empty: there is no bound
+    meetings: BeforeAndAfter  # empty: everything is looked at
 
 
 class Entries(NamedTuple):
@@ -80,6 +84,7 @@ class Rules:
     prepare: Callable[[Any, Profiles, Mapping[str, Any], Mapping[str, NDArray[Any]]], Select]
     config: Any
     reads: Mapping[str, Any]
+    steady: bool = False  # whom it refused it refuses again while its table gets better, and it tells of `meetings`
 
     def select(self, profiles: Profiles, memory: Mapping[str, NDArray[Any]]) -> Select:
         """The kernel for rows with these profiles, which remember this beside their links."""
@@ -131,7 +136,7 @@ def _most_entries(rows: tuple[int, int], this: Exchange) -> int:
         for q in who[starts[p] : starts[p + 1]]:
             total += views.starts[q + 1] - views.starts[q] + others
         most = max(most, total)
-    return most + 1  # `gather` writes an entry before it knows whether it stays
+    return most + 8  # `gather` writes an entry before it knows whether it stays, and the last may be repeated
 
 
 @inlined
@@ -140,7 +145,10 @@ def gather_links(p: int, this: Exchange, into: Columns, count: int) -> int:
 
     Nothing that was last heard before `oldest`.
     """
-    return int(np.int64(_add_links(np.uint64(p), this.views.nodes[p], this, into, np.uint64(count))))
+    views = this.views
+    return int(
+        np.int64(_add_links(np.uint64(p), views.nodes[p], views, views.heard, this.oldest, into, np.uint64(count)))
+    )
 
 
 @inlined
@@ -162,32 +170,60 @@ def gather(p: int, this: Exchange, into: Columns, count: int) -> int:
 @inlined
 def _add_view(q: np.uint64, but: np.int32, this: Exchange, into: Columns, count: np.uint64) -> np.uint64:
     into[count] = this.views.nodes[q]
-    end = _add_links(q, but, this, into, count + np.uint64(1))
+    end = _add_links(q, but, this.views, this.views.heard, this.oldest, into, count + np.uint64(1))
     return _add_samples(q, but, this, into, end)
 
 
 @inlined
-def _add_links(q: np.uint64, but: np.int32, this: Exchange, into: Columns, count: np.uint64) -> np.uint64:
-    """An entry is written before it is known whether it stays: that costs less than a jump that is guessed wrong."""
-    views, oldest = this.views, this.oldest
-    for at in range(np.uint64(views.starts[q]), np.uint64(views.starts[q + np.uint64(1)])):
-        node = views.links[at]
-        into[count] = node
-        count += np.uint64((node >= 0) & (node != but) & (views.heard[at] >= oldest))
-    return count
+def gather_news(p: int, this: Exchange, into: Columns, backups: Columns) -> tuple[int, int]:
+    """The lists of what p hears of in this round and has not refused yet: `gather` without what p saw when it met the
+    same neighbours before (`meetings`), and backups of these neighbours, which serve the ring alone. Returns how many
+    entries they have."""
+    end, more = _add_samples(np.uint64(p), this.views.nodes[p], this, into, np.uint64(0)), np.uint64(0)
+    partner, starts, who = this.contacts
+    if partner[p] != NOBODY:
+        end, more = _add_news(p, np.uint64(partner[p]), this, (into, end), (backups, more))
+    for at in range(starts[p], starts[p + 1]):
+        end, more = _add_news(p, np.uint64(who[at]), this, (into, end), (backups, more))
+    return int(np.int64(end)), int(np.int64(more))
+
+
+@inlined
+def _add_news(
+    p: int, q: np.uint64, this: Exchange, some: tuple[Columns, np.uint64], backups: tuple[Columns, np.uint64]
+) -> tuple[np.uint64, np.uint64]:
+    """While there are meetings, everybody is online, and all links were heard in the last round."""
+    (into, end), (for_ring, more) = some, backups
+    views, me, before = this.views, this.views.nodes[p], this.meetings[0]
+    met = meetings.last_met(p, views.nodes[q], views, this.meetings)
+    if met == NEVER:
+        into[end] = views.nodes[q]
+        end += np.uint64(1)
+    end = _add_links(q, me, views, before.since, int(met), into, end)
+    if before.renewed[q] >= met:
+        more = _add_backups(q, me, this, for_ring, more)
+    return _add_samples(q, me, this, into, end), more
+
+
+@inlined
+def _add_links(
+    q: np.uint64, but: np.int32, views: Views, stamps: Columns, least: int, into: Columns, count: np.uint64
+) -> np.uint64:
+    """The links of the row q, but one node, whose stamps are not below the least."""
+    end, last = np.int64(count), views.starts[q + np.uint64(1)]
+    for at in range(views.starts[q], last, LANES):
+        end = keep_fresh(views.links, stamps, at, last - at, least, but, into, end)
+    return np.uint64(end)
 
 
 @inlined
 def _add_samples(q: np.uint64, but: np.int32, this: Exchange, into: Columns, count: np.uint64) -> np.uint64:
-    """The freshest samples come first, so the first old one ends them."""
-    views, oldest = this.views, this.oldest
-    for i in range(np.uint64(views.cache.shape[1])):
-        node = views.cache[q, i]
-        if node < 0 or views.cache_heard[q, i] < oldest:
-            break
-        into[count] = node
-        count += np.uint64(node != but)
-    return count
+    views, end = this.views, np.int64(count)
+    size = views.cache.shape[1]
+    nodes, heard, first = views.cache.reshape(-1), views.cache_heard.reshape(-1), np.int64(q) * size
+    for at in range(0, size, LANES):
+        end = keep_fresh(nodes, heard, first + at, size - at, this.oldest, but, into, end)
+    return np.uint64(end)
 
 
 @inlined
@@ -231,19 +267,20 @@ def _add_backups(q: np.uint64, but: np.int32, this: Exchange, into: Columns, cou
 def ask_for_views(p: int, this: Exchange) -> None:
     """Begin to load what `gather` will read of others when it comes to p, while the nodes before it are at work."""
     partner, starts, who = this.contacts
+    stamps = this.meetings[0].since if len(this.meetings[0].since) > 0 else this.views.heard
     if partner[p] != NOBODY:
-        _ask_for_view(int(partner[p]), this.views)
+        _ask_for_view(int(partner[p]), this.views, stamps)
     for at in range(starts[p], starts[p + 1]):
-        _ask_for_view(int(who[at]), this.views)
+        _ask_for_view(int(who[at]), this.views, stamps)
 
 
 @inlined
-def _ask_for_view(q: int, views: Views) -> None:
+def _ask_for_view(q: int, views: Views, stamps: Columns) -> None:
     size, kept = views.cache.shape[1], views.backups.shape[1]
     ask_for(views.links, views.starts[q])
     ask_for(views.links, views.starts[q + 1] - 1)
-    ask_for(views.heard, views.starts[q])
-    ask_for(views.heard, views.starts[q + 1] - 1)
+    ask_for(stamps, views.starts[q])
+    ask_for(stamps, views.starts[q + 1] - 1)
     ask_for(views.cache, q * size)
     ask_for(views.cache, q * size + size - 1)
     ask_for(views.cache_heard, q * size)
@@ -259,10 +296,44 @@ def hear(p: int, this: Exchange, out: NewRows) -> None:
     Whoever lives answers, and was heard now. A link to one that does not is as old as anybody in this exchange says
     that it is; it is passed over when it is older than the system's `max_age`.
     """
-    for at in range(np.uint64(this.views.starts[p]), np.uint64(this.views.starts[p + 1])):
+    a, b = np.uint64(this.views.starts[p]), np.uint64(this.views.starts[p + 1])
+    if this.everyone:
+        for at in range(a, b):
+            out.heard[at] = this.now
+        return
+    for at in range(a, b):
         q = out.links[at]
         if q != NOBODY:
-            out.heard[at] = this.now if this.everyone or this.views.alive[q] else _last_heard(p, q, this)
+            out.heard[at] = this.now if this.views.alive[q] else _last_heard(p, q, this)
+
+
+@inlined
+def remember(p: int, this: Exchange, structured: int, out: NewRows) -> None:
+    """What a steady choice keeps of this round's meetings, when the new row of p is in `out`, its first `structured`
+    links being ring and long links."""
+    if not meetings.is_remembered(this.meetings):
+        return
+    meetings.carry_over(p, this.now, this.views, this.meetings, (out.links, out.backups), structured)
+    note_meetings(p, this, out)
+
+
+@inlined
+def note_meetings(p: int, this: Exchange, out: NewRows) -> None:
+    """Whom the row p has met in this round."""
+    nodes, (partner, starts, who) = this.views.nodes, this.contacts
+    if partner[p] != NOBODY:
+        meetings.note(p, this.now, nodes[partner[p]], this.views, this.meetings, out.links)
+    for at in range(starts[p], starts[p + 1]):
+        meetings.note(p, this.now, nodes[who[at]], this.views, this.meetings, out.links)
+
+
+@inlined
+def keep_row(p: int, this: Exchange, out: NewRows) -> None:
+    """The row of p as it was, in a round with everyone in which nothing changes it."""
+    for at in range(np.uint64(this.views.starts[p]), np.uint64(this.views.starts[p + 1])):
+        out.links[at], out.heard[at] = this.views.links[at], this.now
+    for i in range(np.uint64(out.backups.shape[1])):
+        out.backups[p, i] = this.views.backups[p, i]
 
 
 @inlined

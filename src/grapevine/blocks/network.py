@@ -12,13 +12,14 @@ not depend on the number of threads or chunks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import acceptance, exchange, sampling, small_world
+from grapevine.blocks.meetings import NO_MEETINGS, BeforeAndAfter, keep_all, new_meetings
 from grapevine.blocks.neighbours import both_ways, online_links
 from grapevine.blocks.profiles import make_profiles
 from grapevine.blocks.rows import NO_MEMORY, Rows, SlotMemory, empty_rows
@@ -29,7 +30,7 @@ from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import below, draw
 from grapevine.model.workload import Csr, Workload
 
-FEW_NODES = 50_000  # one chunk a thread up to here
+FEW_NODES = 50_000  # up to here, one thread does light work as fast as many
 
 
 class Network:
@@ -67,7 +68,7 @@ class Network:
         self._neighbours: Csr | None = None
         self.bytes_sent = 0  # between its parts; none here, where it is whole
         self.most_links: int | None = None  # connections of a node, both ways; None: whoever is linked to accepts
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
 
     @property
     def size(self) -> int:
@@ -82,6 +83,7 @@ class Network:
         """
         starts, topics = node_topics.starts, node_topics.columns
         self.profiles = make_profiles(self.ids, starts, topics, self.rates)
+        self._meetings: BeforeAndAfter | None = None  # of the last round; None: it was one that nothing is known of
         self.topic_nodes = topic_nodes or Csr(*csr.transpose(starts, topics, len(self.topic_ids)))
 
     def set_room(self, row_sizes: NDArray[np.int64], memory: SlotMemory = NO_MEMORY) -> None:
@@ -105,8 +107,8 @@ class Network:
         return self.rows.views(self._nodes, self.alive, self.settled)
 
     def links_changed(self) -> None:
-        """To be called by whoever wrote into rows: `neighbours` is worked out anew."""
-        self._neighbours = None
+        """To be called by whoever wrote into rows: `neighbours` is worked out anew, and meetings are forgotten."""
+        self._neighbours = self._meetings = None
 
     def in_chunks(
         self, work: Callable[[int, int], object], count: int | None = None, sizes: NDArray[np.int64] | None = None
@@ -121,17 +123,34 @@ class Network:
         if self._pool is None:
             work(0, count)
             return
-        # Four a thread, so that nobody waits long for one that was slowed down; fewer where a chunk is little work: at
-        # 10,000 nodes two threads are 1.3 times as fast as one with four chunks each, 1.7 times with one.
-        parts = 4 * self.threads if sizes is not None else min(4, 1 + count // FEW_NODES) * self.threads
-        bounds = _bounds(parts, count, sizes)
-        for done in [self._pool.submit(work, a, b) for a, b in pairwise(bounds) if a < b]:
-            done.result()
+        # Four a thread, and whoever is free takes the next: nobody waits long for one that was slowed down. The caller
+        # works, too, since waking another thread takes as long as many nodes do.
+        bounds = _bounds(4 * self.threads, count, sizes)
+        ranges = iter([(a, b) for a, b in pairwise(bounds) if a < b])
+
+        def take_turns() -> None:
+            for a, b in ranges:
+                work(a, b)
+
+        others = [self._pool.submit(take_turns) for _ in range(self.threads - 1)]
+        try:
+            take_turns()
+        finally:
+            wait(others)
+        for other in others:
+            other.result()
+
+    def _if_many(self, work: Callable[[int, int], object]) -> None:
+        """`in_chunks` for work that takes so little time that a few nodes are done before another thread wakes."""
+        if self.size < FEW_NODES:
+            work(0, self.size)
+        else:
+            self.in_chunks(work)
 
     def sample(self) -> None:
         """One round of peer sampling (`blocks/sampling`): every online node has a new cache afterwards."""
         views, partner = self.views, np.empty(self.size, np.int32)
-        self.in_chunks(lambda a, b: sampling.choose_partners(self.seed, self.now, a, b, views, partner))
+        self._if_many(lambda a, b: sampling.choose_partners(self.seed, self.now, a, b, views, partner))
         rows, spare = self.rows, self._room_to_write()
         callers, out = group_contacts(partner), (spare.cache, spare.cache_heard)
         self.in_chunks(lambda a, b: sampling.sample_round(self.seed, self.now, (a, b), views, partner, callers, out))
@@ -149,20 +168,34 @@ class Network:
         With a bound on connections (`most_links`), links need the consent of the other end.
         """
         views, partner = self.views, np.empty(self.size, np.int32)
-        self.in_chunks(lambda a, b: exchange.choose_partners(self.seed, self.now, a, b, views, ring_slots, partner))
+        self._if_many(lambda a, b: exchange.choose_partners(self.seed, self.now, a, b, views, ring_slots, partner))
         contacts = partner, *group_contacts(partner)
         everyone = bool(views.alive.all() and views.settled.all())
+        steady = rules.steady and everyone and max_age > 0 and self.most_links is None
+        meetings = self._meetings if steady and self._meetings is not None else NO_MEETINGS
         this = exchange.Exchange(
-            self.seed, self.now, self.now - max_age, views, contacts, everyone, self.full(ring_slots)
+            self.seed, self.now, self.now - max_age, views, contacts, everyone, self.full(ring_slots), meetings
         )
         rows, spare, select = self.rows, self._room_to_write(), rules.select(self.profiles, self.rows.memory)
         out = exchange.NewRows(spare.links, spare.heard, spare.backups)
-        self.in_chunks(lambda a, b: select((a, b), this, out))
+
+        def work(first: int, last: int) -> None:
+            keep_all((first, last), rows.starts, meetings)
+            select((first, last), this, out)
+
+        self.in_chunks(work)
         self.accept(rows.links, spare, ring_slots)
         rows.links, spare.links = spare.links, rows.links
         rows.heard, spare.heard = spare.heard, rows.heard
         rows.backups, spare.backups = spare.backups, rows.backups
         self.links_changed()
+        self._meetings = self._next_meetings(meetings) if steady else None
+
+    def _next_meetings(self, last: BeforeAndAfter) -> BeforeAndAfter:
+        """What the next round reads and writes; after the first round with everyone, nobody has met anybody."""
+        if last is not NO_MEETINGS:
+            return last[1], last[0]
+        return new_meetings(self.size, len(self.rows.links)), new_meetings(self.size, len(self.rows.links))
 
     def full(self, ring_slots: int) -> NDArray[np.bool_]:
         """Who has no room for another connection, by node; empty without a bound."""

@@ -17,6 +17,7 @@ from grapevine.kernels.jit import inlined, njit
 RATE_ONE = float(2**40)  # the largest rate, in fixed point: sums are exact, so their order does not matter
 
 _33 = np.uint64(33)
+_LAST_STAMP = 255
 _LINE = 32  # topics of two bytes in a cache line of 64
 
 
@@ -57,7 +58,8 @@ def _mass(starts: Starts, topics: NDArray[Any], weights: NDArray[Any]) -> NDArra
 class Marks(NamedTuple):
     """The topics of one node at a time, so that those of others are compared with them in one pass."""
 
-    wanted: NDArray[np.uint8]  # by topic: 1 if it is one of them, else 0. Bytes, which stay in the nearest cache
+    wanted: NDArray[np.uint8]  # by topic: the stamp if it is one of them. Bytes, which stay in the nearest cache
+    stamp: NDArray[np.uint8]  # one number, another for every node, so that nothing has to be cleared
     alike: bool  # whether all topics weigh 1, so that weights need not be read
 
 
@@ -67,21 +69,20 @@ def new_marks(profiles: Profiles) -> Marks:
     alike = True
     for weight in profiles.weights:
         alike &= weight == 1
-    return Marks(np.zeros(len(profiles.weights), np.uint8), alike)
+    return Marks(np.zeros(len(profiles.weights), np.uint8), np.zeros(1, np.uint8), alike)
 
 
 @inlined
 def mark(row: int, profiles: Profiles, marks: Marks) -> None:
-    """Mark the topics of the row, until `clear`. No others may be marked."""
+    """Mark the topics of the row, and no others."""
+    if marks.stamp[0] == _LAST_STAMP:
+        marks.stamp[0] = 0
+        for topic in range(len(marks.wanted)):
+            marks.wanted[topic] = 0
+    marks.stamp[0] += np.uint8(1)
+    stamp = marks.stamp[0]
     for at in range(np.uint64(profiles.starts[row]), np.uint64(profiles.starts[row + 1])):
-        marks.wanted[np.uint32(profiles.topics[at])] = 1
-
-
-@inlined
-def clear(row: int, profiles: Profiles, marks: Marks) -> None:
-    """Undo `mark` for the same row."""
-    for at in range(np.uint64(profiles.starts[row]), np.uint64(profiles.starts[row + 1])):
-        marks.wanted[np.uint32(profiles.topics[at])] = 0
+        marks.wanted[np.uint32(profiles.topics[at])] = stamp
 
 
 @inlined
@@ -90,14 +91,16 @@ def utility(row: int, other: int, profiles: Profiles, marks: Marks) -> float:
 
     The topics of `row` are marked; one pass over the other's topics then suffices.
     """
-    common, wanted, topics = np.int64(0), marks.wanted, profiles.topics
+    common, wanted, topics, stamp = np.int64(0), marks.wanted, profiles.topics, marks.stamp[0]
     first, last = np.uint64(profiles.starts[other]), np.uint64(profiles.starts[other + 1])
     if marks.alike:
         for at in range(first, last):
-            common += wanted[np.uint32(topics[at])]  # unsigned indices halve the time: no test for negative ones
+            common += (
+                wanted[np.uint32(topics[at])] == stamp
+            )  # unsigned indices halve the time: no test for negative ones
     else:
         for at in range(first, last):
-            common += wanted[np.uint32(topics[at])] * profiles.weights[np.uint32(topics[at])]
+            common += (wanted[np.uint32(topics[at])] == stamp) * profiles.weights[np.uint32(topics[at])]
     union = profiles.mass[row] + profiles.mass[other] - common
     return common / union if union > 0 else 0.0
 

@@ -18,10 +18,12 @@ from grapevine.blocks.views import NOBODY, SAMPLE_PARTNER, SAMPLE_TIES, Views, o
 from grapevine.kernels.bits import ask_for
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import borrowing, inlined, njit
+from grapevine.kernels.lanes import LANES, count_above, keep_fresh
 from grapevine.kernels.rng import absorb, draw, stream
 
-_33, _15, _ONE = np.uint64(33), np.uint64(15), np.uint64(1)
-_FEW = 32  # so many entries are compared at once, without asking how many there are: four instructions
+_33, _7, _ONE = np.uint64(33), np.uint64(7), np.uint64(1)
+_32, _LAST, _UPPER = np.uint64(32), np.uint64(2047), np.uint64(0xFFFFFFFF00000000)
+_STAMPS = 2048  # a power of two; 16 kB, so that they stay in the nearest cache
 
 
 class _Merge(NamedTuple):
@@ -33,6 +35,7 @@ class _Merge(NamedTuple):
     heard: Columns
     keys: NDArray[np.int64]  # of those of the last age
     winners: Columns  # these, by descending keys
+    stamps: NDArray[np.uint64]  # by the last bits of a node: who was found, for whom
 
 
 @borrowing
@@ -64,7 +67,7 @@ def sample_round(
     (`group_contacts`). A node that is not alive gets an empty cache.
     """
     most, size = int(np.diff(callers[0][rows[0] : rows[1] + 1]).max(initial=0)), views.cache.shape[1]
-    room = (most + 2) * (size + 1) + _FEW
+    room = (most + 2) * (size + 1) + 16
     scratch = _Merge(
         np.empty(most + 2, np.int32),
         np.empty(most + 2, np.uint64),
@@ -72,6 +75,7 @@ def sample_round(
         np.empty(room, np.int32),
         np.empty(room, np.int64),
         np.empty(room, np.int32),
+        np.zeros(_STAMPS, np.uint64),
     )
     _sample_rows((seed, now), rows, views, partner, callers, scratch, out)
 
@@ -102,7 +106,7 @@ def _sample_rows(
                 scratch.sources[count] = who[at]
                 count += 1
             ties = absorb(stream(seed, now, node), SAMPLE_TIES)
-            kept = _merge(node, now, ties, views.nodes, old, (count, size), scratch)
+            kept = _merge((node, p - rows[0] + 1), now, ties, views.nodes, old, (count, size), scratch)
         at = np.uint64(p) * np.uint64(size)
         for i in range(np.uint64(kept)):
             new[0][at + i], new[1][at + i] = scratch.nodes[i], scratch.heard[i]
@@ -112,7 +116,7 @@ def _sample_rows(
 
 @inlined
 def _merge(
-    p: np.int32,
+    me: tuple[np.int32, int],
     now: int,
     ties: np.uint64,
     whose: Columns,
@@ -120,54 +124,67 @@ def _merge(
     sizes: tuple[int, int],
     scratch: _Merge,
 ) -> int:
-    """The freshest descriptors of all sources' caches, after new ones of the sources but the node p, into `nodes` and
-    `heard` of the scratch in descending freshness; returns how many.
+    """The freshest descriptors of all sources' caches, after new ones of the sources but the first, into `nodes` and
+    `heard` of the scratch in descending freshness; returns how many. The node itself is left out.
 
-    Sources are rows, of the nodes `whose`; `sizes` are their number and the size of a cache.
+    `me` are the node and a number above 0 that no other has. Sources are rows, of the nodes `whose`; `sizes` are their
+    number and the size of a cache.
     """
-    sources, ends, nodes, heard, _, _ = scratch
+    sources, ends, nodes, heard, _, _, stamps = scratch
     (old, old_heard), count, size = caches, np.uint64(sizes[0]), np.uint64(sizes[1])
-    for i in range(_FEW):
-        nodes[i] = NOBODY
+    mine = np.uint64(me[1]) << _32
+    stamps[np.uint64(me[0]) & _LAST] = mine | np.uint64(me[0])
     found = np.uint64(0)
     for i in range(count):
         ends[i] = np.uint64(sources[i]) * size
         if i > 0:
             heard[found] = now
-            found = _add(whose[sources[i]], p, nodes, found)
+            found = _add(whose[sources[i]], me[0], mine, stamps, nodes, found)
     before = np.uint64(0)  # where the last age begins; so many may have called that there is no room for others
     while found < size:
         level = np.int32(-1)
         for i in range(count):
-            if ends[i] < (np.uint64(sources[i]) + _ONE) * size and old[ends[i]] != NOBODY:
-                level = max(level, old_heard[ends[i]])
+            end = (np.uint64(sources[i]) + _ONE) * size
+            at = min(ends[i], end - _ONE)
+            there = (ends[i] < end) & (old[at] != NOBODY)
+            level = max(level, old_heard[at] if there else np.int32(-1))
         if level < 0:
             return int(np.int64(found))
-        before = found
-        for i in range(count):
-            at, end = ends[i], (np.uint64(sources[i]) + _ONE) * size
-            while at < end and old_heard[at] == level and old[at] != NOBODY:
-                heard[found] = level
-                found = _add(old[at], p, nodes, found)
-                at += _ONE
-            ends[i] = at
+        before, last = found, np.int64(found)
+        for i in range(count):  # all of this age, one source after the other
+            at, end = np.int64(ends[i]), np.int64(np.uint64(sources[i]) + _ONE) * np.int64(size)
+            more = LANES
+            while more == LANES and at < end:
+                more = keep_fresh(old, old_heard, at, end - at, level, NOBODY, nodes, last) - last
+                at, last = at + more, last + more
+            ends[i] = np.uint64(at)
+        for i in range(before, np.uint64(last)):
+            heard[i] = level
+            found = _add(nodes[i], me[0], mine, stamps, nodes, found)
     if found > size:
         _draw_lots(ties, before, found, size, scratch)
     return int(np.int64(size))
 
 
 @inlined
-def _add(node: np.int32, but: np.int32, nodes: Columns, found: np.uint64) -> np.uint64:
+def _add(
+    node: np.int32, but: np.int32, mine: np.uint64, stamps: NDArray[np.uint64], nodes: Columns, found: np.uint64
+) -> np.uint64:
     """Append a node unless it is there, or is `but`; returns how many there are then.
 
-    Nothing is decided by a jump, since half of them would be guessed wrong. So a node that is refused stands behind the
-    last one until the next comes, where it does no harm: it is `but`, or equal to one before it.
+    Nothing is decided by a jump, since half of them would be guessed wrong: a node that is refused stands behind the
+    last one until the next comes. Only where another one of this list has the same place among the stamps, which is
+    rare, all are looked at.
     """
-    known = node == but
-    for i in range(_FEW):
-        known |= nodes[i] == node
-    for i in range(np.uint64(_FEW), found):
-        known |= nodes[i] == node
+    place, stamp = np.uint64(node) & _LAST, mine | np.uint64(node)
+    there = stamps[place]
+    known = there == stamp
+    if not known and there & _UPPER == mine:
+        known = node == but
+        for i in range(found):
+            known |= nodes[i] == node
+    else:
+        stamps[place] = stamp
     nodes[found] = node
     return found + np.uint64(not known)
 
@@ -181,14 +198,13 @@ def _draw_lots(ties: np.uint64, before: np.uint64, found: np.uint64, size: np.ui
     nodes, keys, winners, count = scratch.nodes, scratch.keys, scratch.winners, found - before
     for i in range(count):
         keys[i] = np.int64(absorb(ties, nodes[before + i]) >> _33) << 32 | np.int64(count - i)
-    padded = (count + _15) & ~_15
-    for i in range(count, padded):
+    for i in range(count, count + _7):
         keys[i] = 0
     for i in range(count):
-        place = np.uint64(0)
-        for j in range(padded):
-            place += np.uint64(keys[j] > keys[i])
-        winners[place] = nodes[before + i]
+        place = 0
+        for at in range(0, np.int64(count), LANES):
+            place += count_above(keys, at, keys[i])
+        winners[np.uint64(place)] = nodes[before + i]
     for i in range(size - before):
         nodes[before + i] = winners[i]
 

@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks.exchange import Entries, Exchange, NewRows, gather, gather_backups, gather_links
+from grapevine.blocks.meetings import is_remembered
+from grapevine.blocks.sights import Points, Sights
 from grapevine.blocks.views import LONG_LINKS, NOBODY, Views
 from grapevine.kernels.csr import Columns
 from grapevine.kernels.jit import inlined, njit
@@ -146,11 +148,19 @@ def choose_ring(me: np.uint64, heard_of: Entries, count: int, settled: Settled, 
 def fill_ring(p: int, this: Exchange, ids: Ids, heard_of: Entries, near: Nearest, out: NewRows) -> Some:
     """Gather what the row p hears of, and choose its ring links and backups; returns the entries that may serve other
     purposes too. Those before them are backups of others, which serve the ring alone."""
+    some = gather_all(p, this, ids, heard_of)
+    link_ring(p, ids[this.views.nodes[p]], this, heard_of, some[2], near, out)
+    return some
+
+
+@inlined
+def gather_all(p: int, this: Exchange, ids: Ids, heard_of: Entries) -> Some:
+    """Gather all that the row p hears of, with ring ids; returns the entries that may serve other purposes than the
+    ring."""
     own = gather_backups(p, this, heard_of.nodes, 0)
     others = gather_links(p, this, heard_of.nodes, own)
     count = gather(p, this, heard_of.nodes, others)
     read_ids(heard_of, count, ids)
-    link_ring(p, ids[this.views.nodes[p]], this, heard_of, count, near, out)
     return own, others, count
 
 
@@ -165,6 +175,59 @@ def link_ring(
     choose_ring(me, heard_of, count, (alive, settled), near, (out.links, views.starts[p]))
     for i in range(len(near.nodes)):
         out.backups[p, i] = near.nodes[i]
+
+
+@inlined
+def link_structured(
+    p: int,
+    this: Exchange,
+    ids: Ids,
+    heard_of: Entries,
+    some: Some,
+    structured: int,
+    aims: Points,
+    near: Nearest,
+    out: NewRows,
+) -> None:
+    """Ring links, backups and long links of the row p, in the first `structured` slots of its table. `aims` has room
+    for the points of long links."""
+    node, a = this.views.nodes[p], this.views.starts[p]
+    link_ring(p, ids[node], this, heard_of, some[2], near, out)
+    after, before, slots = out.links[a + SUCCESSOR], out.links[a + PREDECESSOR], (RING_SLOTS, structured)
+    if after == NOBODY or before == NOBODY:
+        for slot in range(RING_SLOTS, structured):
+            out.links[a + slot] = NOBODY
+        return
+    aim((this.seed, node), ids[node], clockwise(ids[before], ids[after]), slots, aims)
+    choose_long(node, aims, heard_of, some, this.full, slots, (out.links, a))
+
+
+@inlined
+def look_out(p: int, this: Exchange, ids: Ids, structured: int, aims: Points, sights: Sights) -> int:
+    """The sights of the row p, whose first `structured` slots are for ring and long links; returns how many there
+    are. 0: everybody is to be looked at, since nothing is remembered of the last round, or a slot is free.
+
+    `aims` gets the points of the long links. The ring is the first sight.
+    """
+    views, a, node = this.views, this.views.starts[p], this.views.nodes[p]
+    half, free = views.backups.shape[1] // 2, not is_remembered(this.meetings)
+    for at in range(a, a + structured):
+        free |= views.links[at] == NOBODY
+    for i in range(2 * half):
+        free |= views.backups[p, i] == NOBODY
+    if free:
+        return 0
+    me, after, before = ids[node], ids[views.links[a + SUCCESSOR]], ids[views.links[a + PREDECESSOR]]
+    aim((this.seed, node), me, clockwise(before, after), (RING_SLOTS, structured), aims)
+    if half > 0:
+        after, before = ids[views.backups[p, half - 1]], ids[views.backups[p, 2 * half - 1]]
+    sights.points[0], sights.after[0], sights.before[0] = me, after - me, me - before
+    count = 1
+    for slot in range(RING_SLOTS, structured):
+        away = ring_distance(ids[views.links[a + slot]], aims[slot])
+        sights.points[count], sights.after[count], sights.before[count] = aims[slot], away, away
+        count += 1
+    return count
 
 
 @inlined
@@ -189,33 +252,29 @@ def _nearest_settled(me: np.uint64, heard_of: Entries, count: int, settled: Sett
 
 
 @inlined
-def choose_long(
-    draws: tuple[int, int],
-    ids: Ids,
-    heard_of: Entries,
-    some: Some,
-    full: NDArray[np.bool_],
-    slots: tuple[int, int],
-    table: Table,
-) -> None:
-    """For each slot first … last-1 of the table: of some entries the one nearest to the slot's target that has room
-    (`full` is that of `Exchange`) and that no earlier slot has taken; NOBODY where there are too few.
+def aim(draws: tuple[int, int], me: np.uint64, span: np.uint64, slots: tuple[int, int], aims: Points) -> None:
+    """The points that the long links in the slots first … last-1 of a node with the id `me` should be near.
 
-    The spacing of nodes is estimated from the two ring links (Symphony §3.2: from segments near by), so no node needs
-    to know the size of the network. Without both ring links there are no long links. `draws` are the seed and the node.
+    The spacing of nodes is estimated from the span between the two ring links (Symphony §3.2: from segments near by),
+    so no node needs to know the size of the network. `draws` are the seed and the node.
     """
-    (seed, p), (first, last), (links, at), (nodes, points) = draws, slots, table, heard_of
-    after, before = links[at + SUCCESSOR], links[at + PREDECESSOR]
-    if after == NOBODY or before == NOBODY:
-        for slot in range(first, last):
-            links[at + slot] = NOBODY
-        return
-    span = clockwise(ids[before], ids[after])
+    (seed, p), (first, last) = draws, slots
     shrink = np.log(max(np.float64(span) / 2.0, 1.0) / HALF_RING)
     for slot in range(first, last):
         bits = draw(seed, slot, p, LONG_LINKS)
         steps = np.uint64(min(np.exp(shrink * unit(bits)), 1.0 - 1e-9) * HALF_RING)
-        target = ids[p] + steps if bits & _ONE else ids[p] - steps
+        aims[slot] = me + steps if bits & _ONE else me - steps
+
+
+@inlined
+def choose_long(
+    p: int, aims: Points, heard_of: Entries, some: Some, full: NDArray[np.bool_], slots: tuple[int, int], table: Table
+) -> None:
+    """For each slot first … last-1 of the table of node p: of some entries the one nearest to the slot's aim that has
+    room (`full` is that of `Exchange`) and that no earlier slot has taken; NOBODY where there are too few."""
+    (first, last), (links, at), (nodes, points) = slots, table, heard_of
+    for slot in range(first, last):
+        target = aims[slot]
         best, least = np.int32(NOBODY), _FARTHEST
         for start in range(np.uint64(some[0]), np.uint64(some[2]), _EIGHT):
             end, nearer = min(start + _EIGHT, np.uint64(some[2])), True

@@ -84,3 +84,23 @@ def one_sample(cache: NDArray[np.int32], row: int, bits: np.uint64) -> int:
     while count > 0 and cache[row, count - 1] == NOBODY:
         count -= 1
     return int(cache[row, below(bits, count)]) if count > 0 else NOBODY
+
+
+@inlined
+def is_among(node: int, others: Columns, first: int, last: int) -> bool:
+    """Whether the node is one of the others at first … last-1."""
+    found = False
+    for i in range(np.uint64(first), np.uint64(last)):
+        found |= others[i] == node
+    return found
+
+
+@inlined
+def leave_out(nodes: Columns, count: int, others: Columns, first: int, last: int) -> int:
+    """Take the others at first … last-1 out of the first `count` nodes; returns how many are left, in their order."""
+    kept = np.uint64(0)
+    for i in range(np.uint64(count)):
+        node = nodes[i]
+        nodes[kept] = node
+        kept += np.uint64(not is_among(node, others, first, last))
+    return int(np.int64(kept))

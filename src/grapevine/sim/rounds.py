@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks.network import Network
-from grapevine.blocks.profiles import Profiles, clear, mark, new_marks, utility
+from grapevine.blocks.profiles import Profiles, mark, new_marks, utility
 from grapevine.blocks.small_world import PREDECESSOR, SUCCESSOR, lookup
 from grapevine.blocks.views import NOBODY, PUBLISHER, Views
 from grapevine.kernels import csr
@@ -363,7 +363,6 @@ def link_utility(count: int, profiles: Profiles, views: Views) -> tuple[float, i
             if q != NOBODY:
                 total += utility(p, q, profiles, marks)
                 links += 1
-        clear(p, profiles, marks)
     return total, links
 
 

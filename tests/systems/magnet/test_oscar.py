@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 
-from grapevine.blocks.profiles import Profiles, clear, make_profiles, mark, new_marks, utility
+from grapevine.blocks.profiles import Profiles, make_profiles, mark, new_marks, utility
 from grapevine.blocks.small_world import RING_SLOTS, hop_below
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts, row_numbers
@@ -222,7 +222,6 @@ def finger_utility(views: Views, profiles: Profiles) -> float:
     for p, row in table(views).items():
         mark(p, profiles, marks)
         found += [utility(p, q, profiles, marks) for q in row[RING_SLOTS:]]
-        clear(p, profiles, marks)
     return float(np.mean(found))
 
 

@@ -10,15 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.blocks.profiles import Profiles, make_profiles
+from grapevine.blocks.sights import new_sights
 from grapevine.kernels.jit import njit
 from grapevine.synthetic import generate
-from grapevine.systems.vitis.signatures import ID_WORD, bar_of, make_signatures, survivors
+from grapevine.systems.vitis.signatures import ID_WORD, bar_of, make_signatures, new_eight, sift
 
 
 @njit
 def passing(p: int, least: int, profiles: Profiles, signatures: Any, out: Any) -> int:
-    nodes = np.arange(len(profiles.mass)).astype(np.int32)
-    return survivors(p, (0, len(nodes)), nodes, bar_of(least), signatures, profiles.starts, (out, 0))
+    count = len(profiles.mass)
+    nodes = np.arange(count + 7).astype(np.int32)
+    bar, none = bar_of(least), (new_sights(1), 0, out)
+    return sift(p, (0, count), nodes, bar, signatures, profiles.starts, new_eight(), (out, 0), none)[0]
 
 
 def profiles_of(interests: list[set[int]], rates: list[float]) -> Profiles:
@@ -44,7 +47,7 @@ def test_whoever_exceeds_the_bar_survives(wanted: list[set[int]], equal: bool, t
     """The bar is the key of one of the candidates, a bit lower: the closest call there is."""
     rates = [1.0] * TOPICS if equal else [1.0 / (1 + topic % 97) for topic in range(TOPICS)]
     profiles = profiles_of(wanted, rates)
-    signatures, out = make_signatures(profiles), np.empty(len(wanted) + 1, np.int32)
+    signatures, out = make_signatures(profiles), np.empty(len(wanted) + 8, np.int32)
     worst = data.draw(st.integers(1, len(wanted) - 1))
     least = key_of(0, worst, profiles, wanted, tie) - 1
     found = set(out[: passing(0, least, profiles, signatures, out)].tolist())
@@ -60,7 +63,7 @@ def test_most_others_are_refused(exponent: float, most: float) -> None:
     profiles = make_profiles(
         workload.node_ids, workload.node_topics.starts, workload.node_topics.columns, workload.rates
     )
-    signatures, out, passed = make_signatures(profiles), np.empty(401, np.int32), 0
+    signatures, out, passed = make_signatures(profiles), np.empty(408, np.int32), 0
     for p in range(20):
         twelfth = sorted((key_of(p, q, profiles, interests, 0) for q in range(400) if q != p), reverse=True)[11]
         passed += passing(p, twelfth, profiles, signatures, out)
@@ -68,8 +71,8 @@ def test_most_others_are_refused(exponent: float, most: float) -> None:
 
 
 def test_a_line_has_the_ring_id_and_begins_a_cache_line() -> None:
-    profiles = profiles_of([{1}, {2, 386}, set()], [1.0] * TOPICS)
+    profiles = profiles_of([{1}, {12, 34}, set()], [1.0] * TOPICS)
     lines = make_signatures(profiles).lines
     assert lines.ctypes.data % 64 == 0
     assert lines[ID_WORD::8].tolist() == profiles.ids.tolist()
-    assert [int(line[7]) for line in lines.reshape(-1, 8)] == [1 << 20, 2 << 20 | 1, 0]  # 2 and 386 share a bit
+    assert [int(line[7]) for line in lines.reshape(-1, 8)] == [1 << 20, 2 << 20 | 1, 0]  # these two share a bit

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from grapevine.blocks import exchange, sampling
+from grapevine.blocks.meetings import NO_MEETINGS
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.rows import Rows
 from grapevine.blocks.views import NOBODY, Views
@@ -110,7 +111,7 @@ def choose_links(job: Job, part: int, cells: Cells) -> Iterator[tuple[int, Cell]
     asked = _exchange_partners(job, part, rows)
     views, contacts = _gather(job, part, rows, asked, answers, VIEWS, "views")
     this = exchange.Exchange(
-        job.seed, job.now, job.now - job.max_age, views, contacts, job.everyone, files.shared(job.full)
+        job.seed, job.now, job.now - job.max_age, views, contacts, job.everyone, files.shared(job.full), NO_MEETINGS
     )
     new = rows.unwritten()
     out = exchange.NewRows(new.links, new.heard, new.backups)

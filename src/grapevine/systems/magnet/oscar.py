@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks.profiles import Marks, Profiles, clear, mark, new_marks, utility
+from grapevine.blocks.profiles import Marks, Profiles, mark, new_marks, utility
 from grapevine.blocks.small_world import RING_SLOTS, Ids, hop_below
 from grapevine.blocks.views import FINGERS, NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts
@@ -128,8 +128,6 @@ def rewire(
                 if not (fingers[a:slot] == q).any():
                     fingers[slot], heard[slot] = q, now
                     break
-        if walks.choices > 1:
-            clear(u, profiles, marks)
     return made
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks.network import Network
-from grapevine.blocks.profiles import Profiles, clear, mark, new_marks, preference, utility
+from grapevine.blocks.profiles import Profiles, mark, new_marks, preference, utility
 from grapevine.blocks.small_world import Ids
 from grapevine.blocks.views import JOIN_ORDER, NOBODY
 from grapevine.kernels.csr import Columns
@@ -57,7 +57,6 @@ def choose_ids(
                     value = preference(utility(p, q, profiles, marks), absorb(ties, q))
                     if value > most:
                         best, most = int(q), value
-        clear(p, profiles, marks)
         if best != NOBODY:
             ring.insert_after(best, p, circle)
         else:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from grapevine.blocks import exchange, small_world
 from grapevine.blocks.exchange import Exchange, NewRows, Rules, Select
 from grapevine.blocks.profiles import Profiles
+from grapevine.blocks.sights import is_news, new_sights, see
 from grapevine.blocks.small_world import Ids
 from grapevine.kernels.jit import njit
 from grapevine.systems.contracts.rounds import BoundedConfig, Delivery, GossipSystem, RingConfig
@@ -27,6 +28,8 @@ def exchange_round(this: Exchange, rows: tuple[int, int], ids: Ids, out: NewRows
     """One exchange of the rows first … last-1: gather, fill ring and long slots, hear."""
     views, heard_of = this.views, exchange.new_entries(rows, this)
     near = small_world.new_nearest(views.backups.shape[1])
+    most = np.diff(views.starts).max()
+    aims, sights, backups = np.empty(most, np.uint64), new_sights(most), np.empty_like(heard_of.nodes)
     for p in range(rows[0], rows[1]):
         node = views.nodes[p]
         if not (this.everyone or views.alive[node]):
@@ -34,11 +37,21 @@ def exchange_round(this: Exchange, rows: tuple[int, int], ids: Ids, out: NewRows
             continue
         if p + 1 < rows[1]:
             exchange.ask_for_views(p + 1, this)
-        some = small_world.fill_ring(p, this, ids, heard_of, near, out)
-        slots = small_world.RING_SLOTS, views.starts[p + 1] - views.starts[p]
-        table = out.links, views.starts[p]
-        small_world.choose_long((this.seed, node), ids, heard_of, some, this.full, slots, table)
+        size = views.starts[p + 1] - views.starts[p]
+        seen = small_world.look_out(p, this, ids, size, aims, sights)
+        if seen > 0:
+            count, more = exchange.gather_news(p, this, heard_of.nodes, backups)
+            heard_of.nodes[count : count + more] = backups[:more]
+            small_world.read_ids(heard_of, count + more, ids)
+            near_by = see(heard_of, count + more, sights, seen, (backups, 0))
+            if not is_news(p, (backups, near_by), views, ids, sights, seen):
+                exchange.keep_row(p, this, out)
+                exchange.note_meetings(p, this, out)
+                continue
+        some = small_world.gather_all(p, this, ids, heard_of)
+        small_world.link_structured(p, this, ids, heard_of, some, size, aims, near, out)
         exchange.hear(p, this, out)
+        exchange.remember(p, this, size, out)
 
 
 def prepare(_: Any, profiles: Profiles, __: Mapping[str, Any], ___: Mapping[str, Any]) -> Select:
@@ -60,7 +73,7 @@ class Rvr(GossipSystem):
         return ["successor", "predecessor"] + ["long"] * (size - small_world.RING_SLOTS)
 
     def rules(self) -> Rules:
-        return Rules(prepare, self.config, {})
+        return Rules(prepare, self.config, {}, steady=True)
 
     def delivery(self) -> Delivery:
         """Lookup trees alone: no links between subscribers carry events, except where they are on a lookup's path."""

@@ -75,7 +75,7 @@ class Vitis(GossipSystem):
         return ["successor", "predecessor"] + ["long"] * long_links + ["friend"] * friends
 
     def rules(self) -> Rules:
-        return Rules(prepare, self.config, self._signatures)
+        return Rules(prepare, self.config, self._signatures, steady=True)
 
     def round(self) -> None:
         super().round()

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from grapevine.blocks import small_world
 from grapevine.blocks.exchange import Entries
-from grapevine.blocks.profiles import Marks, Profiles, ask_for_topics, clear, mark, new_marks, preference, utility
+from grapevine.blocks.profiles import Marks, Profiles, ask_for_topics, mark, new_marks, preference, utility
 from grapevine.blocks.small_world import Settled
-from grapevine.blocks.views import FRIEND_TIES, NOBODY
+from grapevine.blocks.views import FRIEND_TIES, NOBODY, is_among, leave_out
 from grapevine.kernels.csr import Columns, find
 from grapevine.kernels.jit import inlined, njit
+from grapevine.kernels.ring import clockwise
 from grapevine.kernels.rng import absorb, stream
 from grapevine.kernels.topic_graph import Scratch
 
@@ -67,7 +68,7 @@ def choose_friends(
 
     `candidates` are a list and how many of its entries count; a node may stand in it several times, but none that
     serves another purpose. `best` holds `size` friends already whose keys are known; returns how many there are in the
-    end. Nothing is marked before and after.
+    end.
     """
     (nodes, count), room = candidates, len(best.nodes)
     if count == 0 or room == 0:
@@ -78,7 +79,6 @@ def choose_friends(
         node = nodes[i]
         key = preference(utility(p, node, profiles, marks), absorb(ties, node))
         size = offer(node, key, best, size)
-    clear(p, profiles, marks)
     return size
 
 
@@ -97,26 +97,6 @@ def offer(node: int, key: np.int64, best: Best, size: int) -> int:
         at -= 1
     best.nodes[at], best.keys[at] = node, key
     return min(size + 1, room)
-
-
-@inlined
-def is_among(node: int, others: Columns, first: int, last: int) -> bool:
-    """Whether the node is one of the others at first … last-1."""
-    found = False
-    for i in range(np.uint64(first), np.uint64(last)):
-        found |= others[i] == node
-    return found
-
-
-@inlined
-def leave_out(nodes: Columns, count: int, others: Columns, first: int, last: int) -> int:
-    """Take the others at first … last-1 out of the first `count` nodes; returns how many are left, in their order."""
-    kept = np.uint64(0)
-    for i in range(np.uint64(count)):
-        node = nodes[i]
-        nodes[kept] = node
-        kept += np.uint64(not is_among(node, others, first, last))
-    return int(np.int64(kept))
 
 
 @njit
@@ -142,8 +122,12 @@ def select_neighbors(
     small_world.find_nearest(profiles.ids[p], heard_of, count, settled[0], near)
     backups[:] = near.nodes
     small_world.choose_ring(profiles.ids[p], heard_of, count, settled, near, table)
-    slots = small_world.RING_SLOTS, structured
-    small_world.choose_long(draws, profiles.ids, heard_of, (others, count, count), settled[0][:0], slots, table)
+    slots, (after, before) = (small_world.RING_SLOTS, structured), (links[0], links[1])
+    links[small_world.RING_SLOTS : structured] = NOBODY
+    if after != NOBODY and before != NOBODY:
+        aims, span = np.empty(structured, np.uint64), clockwise(profiles.ids[before], profiles.ids[after])
+        small_world.aim(draws, profiles.ids[p], span, slots, aims)
+        small_world.choose_long(p, aims, heard_of, (others, count, count), settled[0][:0], slots, table)
     best, found = new_best(len(links) - structured), 0
     strangers = heard_of.nodes[others:].copy()
     left = leave_out(strangers, len(strangers), links, 0, structured) if len(best.nodes) else 0

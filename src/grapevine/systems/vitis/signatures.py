@@ -3,7 +3,9 @@
 Theory. Of a hundred candidates that a node hears of in a round, one at most becomes a new friend; the others cannot
 beat the worst friend that it has. A line of 64 bytes holds enough to prove that for nearly all of them:
 
-- words 0 … 5: a set of 384 bits, a topic sets bit topic mod 384;
+- words 0 … 5: a set of 384 bits. A topic sets the bit that its hash says: otherwise profiles that want topics of
+  different groups would often look alike. Where topics weigh unequally, it is bit topic mod 384: there every bit that two share by
+  chance costs much, and topics that are neighbours by number never share one;
 - word 6: the ring id, so that the ring needs no other line;
 - word 7: the profile's mass, rounded down to 43 bits (`scale` says by how much), and its slack, 20 bits: how many of
   its topics fell on a bit that was set already.
@@ -12,8 +14,8 @@ Two profiles A and B have at most ones(a & b) + min(slack A, slack B) topics in 
 bit, and all but one of those on the same bit are among the slack of both. So many topics of A weigh at most as much as
 A's heaviest (`heaviest` has the sums; equal weights need none), which bounds Eq. 1 from above.
 
-Invariant: `survivors` never leaves out a candidate whose key would exceed the bar. Rounding is always in favour of the
-candidate; a slack that does not fit its bits refuses nobody.
+Invariant: `sift` never leaves out a candidate whose key would exceed the bar. Rounding is always in favour of the
+candidate; a profile of so many topics that its slack may not fit its bits refuses nobody.
 """
 
 from __future__ import annotations
@@ -25,9 +27,12 @@ from numpy.typing import NDArray
 
 from grapevine.blocks.exchange import Entries
 from grapevine.blocks.profiles import Profiles
+from grapevine.blocks.sights import Sights, look_at_eight, up_to
 from grapevine.kernels.bits import ask_for, count_ones
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import inlined, njit
+from grapevine.kernels.lanes import LANES, add_smaller, compress, count_common, reach
+from grapevine.kernels.rng import mix
 
 WORDS, ID_WORD, LAST_WORD = 6, 6, 7
 _BITS = np.uint64(64 * WORDS)
@@ -55,8 +60,8 @@ def make_signatures(profiles: Profiles) -> Signatures:
     lines = spare[offset : offset + 8 * rows]
     largest = int(profiles.mass.max(initial=0))
     scale = max(0, largest.bit_length() - _MASS_BITS)
-    _sign(profiles, scale, lines)
-    unequal = len(profiles.weights) > 0 and profiles.weights.max() != 1
+    unequal = len(profiles.weights) > 0 and int(profiles.weights.max()) != 1
+    _sign(profiles, scale, not unequal, lines)
     heaviest = np.empty(len(profiles.topics) if unequal else 0, np.int64)
     if unequal:
         _add_heaviest(profiles.starts, profiles.topics, profiles.weights, heaviest)
@@ -64,11 +69,11 @@ def make_signatures(profiles: Profiles) -> Signatures:
 
 
 @njit
-def _sign(profiles: Profiles, scale: int, lines: NDArray[np.uint64]) -> None:
+def _sign(profiles: Profiles, scale: int, alike: bool, lines: NDArray[np.uint64]) -> None:
     for row in range(len(profiles.mass)):
         line = 8 * row
         for topic in profiles.topics[profiles.starts[row] : profiles.starts[row + 1]]:
-            bit = np.uint64(topic) % _BITS
+            bit = (mix(np.uint64(topic)) if alike else np.uint64(topic)) % _BITS
             lines[line + np.int64(bit >> _SIX)] |= _ONE << (bit & _63)
         ones = np.uint64(0)
         for word in range(WORDS):
@@ -92,18 +97,23 @@ def _add_heaviest(starts: Starts, topics: NDArray[Any], weights: NDArray[Any], o
 
 
 @inlined
-def read_ids(heard_of: Entries, count: int, signatures: Signatures) -> None:
-    """Note the ring ids of the first `count` entries beside them; their lines are asked for first, all at once."""
-    nodes, points = heard_of
+def ask_for_lines(nodes: Columns, count: int, signatures: Signatures) -> None:
+    """Begin to load the lines of the first `count` nodes, all at once."""
     for i in range(np.uint64(count)):
         ask_for(signatures.lines, 8 * int(nodes[i]))
+
+
+@inlined
+def read_ids(heard_of: Entries, count: int, signatures: Signatures) -> None:
+    """Note the ring ids of the first `count` entries beside them."""
+    nodes, points = heard_of
     for i in range(np.uint64(count)):
         points[i] = signatures.lines[np.uint64(nodes[i]) << np.uint64(3) | np.uint64(ID_WORD)]
 
 
 @inlined
 def bar_of(least: int) -> float:
-    """What `survivors` compares with, for candidates that must exceed the key `least` (negative: none is refused).
+    """What `sift` compares with, for candidates that must exceed the key `least` (negative: none is refused).
 
     A candidate fails if common / (mass - common) is below t, that is if common is below t / (1 + t) of both masses. One
     is taken off t, so that no rounding matters.
@@ -112,46 +122,61 @@ def bar_of(least: int) -> float:
     return t / (t + _KEY_ONE)
 
 
+class Eight(NamedTuple):
+    """Room for what is compared of eight candidates at once."""
+
+    counts: NDArray[np.int64]  # bits that are set in both lines; then the most that the two can have in common
+    tails: NDArray[np.uint64]  # their ring ids, then their last words
+
+
+@njit
+def new_eight() -> Eight:
+    """Room for one comparison."""
+    return Eight(np.empty(LANES, np.int64), np.empty(2 * LANES, np.uint64))
+
+
 @inlined
-def survivors(
+def sift(
     p: int,
     some: tuple[int, int],
     nodes: Columns,
     bar: float,
     signatures: Signatures,
     starts: Starts,
+    eight: Eight,
     out: tuple[Columns, int],
-) -> int:
-    """Append those of the nodes at first … last-1 that may clear the bar to a list of so many; returns how many it has
-    then.
+    sights: tuple[Sights, int, Columns],
+) -> tuple[int, int]:
+    """Append those of the nodes at first … last-1 that may clear the bar to a list of so many, and write those that
+    are in one of so many sights into another; returns how many the two have then.
 
-    Nothing in the loop depends on a comparison but where the next one is written, so it runs at the speed of loads.
+    The first list may be the nodes themselves, up to `first`. There must be room for seven more behind the last of
+    them.
     """
-    lines, scale, heaviest = signatures
-    mine = np.uint64(8 * p)
-    one = np.uint64(1)
-    w0, w1, w2 = lines[mine], lines[mine + one], lines[mine + np.uint64(2)]
-    w3, w4, w5 = lines[mine + np.uint64(3)], lines[mine + np.uint64(4)], lines[mine + np.uint64(5)]
-    # Signed from here on: the processor turns signed integers into floats, and has to be talked round for others.
-    own = np.int64(lines[mine + np.uint64(7)])
-    own_slack, own_mass = own & _MOST_SLACK, own >> _SLACK_BITS
-    first, size, equal = starts[p], starts[p + 1] - starts[p], len(heaviest) == 0
-    found, (passed, _) = np.uint64(out[1]), out
-    for i in range(np.uint64(some[0]), np.uint64(some[1])):
-        line = np.uint64(nodes[i]) << np.uint64(3)
-        ones = np.int64(
-            count_ones(w0 & lines[line])
-            + count_ones(w1 & lines[line | one])
-            + count_ones(w2 & lines[line | np.uint64(2)])
-            + count_ones(w3 & lines[line | np.uint64(3)])
-            + count_ones(w4 & lines[line | np.uint64(4)])
-            + count_ones(w5 & lines[line | np.uint64(5)])
-        )
-        last = np.int64(lines[line | np.uint64(7)])
-        slack = min(own_slack, last & _MOST_SLACK)
-        common = min(ones + slack, size) if slack < _MOST_SLACK else size
-        if not equal and common > 0:
-            common = (heaviest[np.uint64(first + common - 1)] >> scale) + 1
-        passed[found] = nodes[i]
-        found += np.uint64(np.float64(common) >= bar * np.float64(own_mass + (last >> _SLACK_BITS)))
-    return int(np.int64(found))
+    (first, last), (passed, found), (counts, tails), seen = some, out, eight, 0
+    for at in range(np.uint64(last), np.uint64(last + LANES - 1)):
+        nodes[at] = p  # anybody whose line can be read
+    for at in range(first, last, LANES):
+        count_common(signatures.lines, 8 * p, nodes, at, WORDS, counts, tails)
+        which = look_at_eight(tails, 0, sights[0], sights[1]) & up_to(last - at)
+        if which != 0:
+            compress(which, nodes, at, sights[2], seen)
+            seen += int(np.int64(count_ones(np.uint64(which))))
+        which = _reach_bar(p, bar, signatures, starts, eight) & up_to(last - at)
+        if which != 0:
+            compress(which, nodes, at, passed, found)
+            found += int(np.int64(count_ones(np.uint64(which))))
+    return found, seen
+
+
+@inlined
+def _reach_bar(p: int, bar: float, signatures: Signatures, starts: Starts, eight: Eight) -> int:
+    """Which of eight candidates may clear the bar, from the bits that they share with p, as a mask."""
+    (lines, scale, heaviest), (counts, tails) = signatures, eight
+    own, size = np.int64(lines[np.uint64(8 * p + LAST_WORD)]), starts[p + 1] - starts[p]
+    add_smaller(counts, tails, LANES, own, _SLACK_BITS, size)
+    if len(heaviest) > 0:
+        for i in range(np.uint64(LANES)):
+            if counts[i] > 0:
+                counts[i] = (heaviest[np.uint64(starts[p] + counts[i] - 1)] >> scale) + 1
+    return reach(counts, tails, LANES, own, _SLACK_BITS, bar if size < _MOST_SLACK else 0.0)
