@@ -5,9 +5,10 @@ The keys of its friends are remembered beside its table. Whatever it hears of is
 cache line (`signatures`); what may clear that, about one entry in a hundred where subscriptions are correlated,
 is scored exactly. The ring is treated alike: backups first, then only what is nearer than the farthest of them.
 
-While everyone is there, most rounds change nothing. Then a row looks at what it has not refused before (`meetings`), and
-at that eight nodes at a time: at who may clear the bar, and at who would change its ring or long links (`sights`). If
-nobody would, the links of the ring stay, and only friends are chosen (`_keep_ring`); otherwise the whole choice is made.
+While everyone is there, most rounds change nothing. Then a row looks at what it has not refused before (`meetings`),
+and at that eight nodes at a time: at who may clear the bar, and at who would change its ring or long links (`sights`).
+If nobody would, the links of the ring stay, and only friends are chosen (`_keep_ring`); otherwise the whole choice is
+made.
 
 Invariants:
 1. The new table is that of Algorithm 4 on all candidates. Bounds and remembered keys spare work and decide nothing.

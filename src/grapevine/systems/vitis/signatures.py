@@ -4,8 +4,8 @@ Theory. Of a hundred candidates that a node hears of in a round, one at most bec
 beat the worst friend that it has. A line of 64 bytes holds enough to prove that for nearly all of them:
 
 - words 0 … 5: a set of 384 bits. A topic sets the bit that its hash says: otherwise profiles that want topics of
-  different groups would often look alike. Where topics weigh unequally, it is bit topic mod 384: there every bit that two share by
-  chance costs much, and topics that are neighbours by number never share one;
+  different groups would often look alike. Where topics weigh unequally, it is bit topic mod 384: there every bit that
+  two share by chance costs much, and topics that are neighbours by number never share one;
 - word 6: the ring id, so that the ring needs no other line;
 - word 7: the profile's mass, rounded down to 43 bits (`scale` says by how much), and its slack, 20 bits: how many of
   its topics fell on a bit that was set already.
