@@ -26,9 +26,11 @@ from grapevine.pipeline.topic_graphs import topic_graphs
 from grapevine.report.page import write_page
 from grapevine.sim.churn import Change, Schedule
 from tests.diary_world import Writing, address_of, topic_id, topic_name, write_diaries
+from tests.jobs import jobs_of
 from tests.peer_world import WatchedRun, clock_of, crossing, nodes, watch
 
-pytestmark = pytest.mark.slow  # some 35 small Spark jobs
+MOST_JOBS = 40  # a table takes one; there were 215 when every shuffle and every joined table was one
+pytestmark = pytest.mark.slow
 
 Collected = tuple[Path, Simulation, WatchedRun]
 # Nobody comes back: the recorder counts only those who are there, and a live run also those who return.
@@ -49,9 +51,10 @@ def collected(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Collect
     clock = clock_of(loss=0.05, duplication=0.05, grace_s=0)
     done, run = watch(SYSTEM, crossing(), clock, schedule=COMING, driver="peers")
     write_diaries(run, SYSTEM, folder / "diaries")
-    assert stage.spark is not None  # which the command then uses
-    said = CliRunner().invoke(app, ["collect", str(folder / "diaries"), "--out", str(folder / "out"), "--json"])
+    with jobs_of(stage) as jobs:  # on the session that the command then uses
+        said = CliRunner().invoke(app, ["collect", str(folder / "diaries"), "--out", str(folder / "out"), "--json"])
     assert said.exit_code == 0, said.output
+    (folder / "jobs.json").write_text(json.dumps(jobs))
     (folder / "said.json").write_text(said.stdout)
     return folder / "out", done, run
 
@@ -119,6 +122,11 @@ def test_rounds_tell_who_was_there_and_what_became_of_events(collected: Collecte
     assert len(hits) > 20 and max(hits) == 1.0
     assert told[-1]["degree"] == pytest.approx(done.summary["degree"])
     assert sum(row["count"] for row in rows(out, tables.MESSAGES)) == sum(run.engine.sent[node] for node in range(26))
+
+
+def test_a_table_takes_about_one_job(collected: Collected) -> None:
+    out, _, _ = collected
+    assert 0 < len(json.loads((out.parent / "jobs.json").read_text())) <= MOST_JOBS
 
 
 def test_the_command_says_what_a_simulation_would(collected: Collected) -> None:
@@ -232,6 +240,23 @@ def test_who_was_away_and_came_back_counts_and_who_was_gone_or_came_later_does_n
         (2, 1, True),
         (2, 2, False),
     ]
+
+
+def test_a_run_may_take_longer_than_36_minutes(stage: Stage, tmp_path: Path) -> None:
+    """Microseconds since its beginning are more than an integer of Spark's holds."""
+    writing = Writing(tmp_path / "diaries")
+    for node in range(2):
+        writing.at(0, node).session("vitis", {})
+        writing.at(1, node).subscribed(topic_id(0))
+    for sequence, now in enumerate((10, 2_400), 1):
+        writing.at(now, 0).published(topic_id(0), address_of(0), sequence)
+        writing.at(now + 1, 1).delivered(topic_id(0), address_of(0), sequence, address_of(0), pulled=False)
+    for node in range(2):
+        writing.at(2_500, node).end()
+    writing.close()
+    collect(stage, tmp_path / "diaries", tmp_path / "out")
+    told = {row["round"]: row["hit_ratio"] for row in rows(tmp_path / "out", tables.ROUNDS)}
+    assert {second for second, ratio in told.items() if ratio == 1} == {30, 2_430}
 
 
 def test_hops_follow_first_copies_as_far_as_they_are_known() -> None:

@@ -17,6 +17,7 @@ from grapevine.model.store import read_table
 from grapevine.model.workload import Workload, load_churn, load_latency
 from grapevine.pipeline.ingest import IngestConfig, ingest
 from grapevine.pipeline.stage import Stage
+from tests.jobs import jobs_of
 
 
 class Lab:
@@ -152,6 +153,13 @@ def test_tables_are_stored_in_their_declared_schema(follows: Follows) -> None:
         for stored in (lab.out / table.name).glob("*.parquet"):
             schema = pq.read_schema(stored)
             assert [(f.name, f.type) for f in schema] == [(c.name, c.type) for c in table.columns]
+
+
+def test_few_rows_take_few_jobs(lab: Lab) -> None:
+    """Reading, numbering users and items with the tables that show them, subscriptions, and counting subscribers."""
+    with jobs_of(lab.stage) as jobs:
+        lab.ingest("pairs", "".join(f"{user} {item}\n" for user in range(30) for item in range(user % 7 + 1)))
+    assert 0 < len(jobs) <= 6
 
 
 def test_friends_subscribe_to_each_other(lab: Lab) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -82,15 +83,37 @@ def test_spark_starts_for_few_rows_where_there_are_few_bytes_and_all_are_here(
 ) -> None:
     asked: list[bool] = []
     monkeypatch.setattr(stage_module, "open_session", lambda settings, *, little: asked.append(little))
+    monkeypatch.setattr(stage_module, "one_partition", lambda session, settings: nullcontext())
     (tmp_path / "folder").mkdir()
     for i, size in enumerate(sizes):
         with (tmp_path / "folder" / str(i)).open("wb") as file:
             file.truncate(size)
     for inputs in ([tmp_path / "folder", *also], [*(tmp_path / "folder").iterdir(), *also]):
         stage = Stage(quiet=True)
-        stage.expect(*inputs)
-        _ = stage.spark
+        with stage.expecting(*inputs):
+            _ = stage.spark
     assert asked == [little, little]
+
+
+def test_few_rows_are_planned_for_one_partition_and_others_after_them_as_before(stage: Stage, tmp_path: Path) -> None:
+    def plan() -> tuple[bool, str | None, int]:
+        names = ("spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions")
+        adaptive, partitions = (stage.spark.conf.get(name) for name in names)
+        return stage.is_little, f"{adaptive} {partitions}", stage.gather(stage.spark.range(9)).rdd.getNumPartitions()
+
+    before = plan()
+    (tmp_path / "few").write_text("a b\n")
+    with stage.expecting(tmp_path / "few"):
+        assert plan() == (True, "false 1", 1)
+        held = stage.hold(stage.spark.range(9).toDF("x"), tmp_path / "held", "holding")
+        assert held.is_cached and not (tmp_path / "held").exists()
+    assert plan() == before == (False, "true 8", 2)
+    assert not held.storageLevel.useMemory
+    with stage.expecting(tmp_path / "few", "hdfs:///elsewhere"):
+        assert plan() == before
+    with pytest.raises(UsageError), stage.expecting(tmp_path / "few"):
+        raise UsageError("a mistake")
+    assert plan() == before
 
 
 def test_for_few_rows_queries_are_interpreted_unless_somebody_asks_otherwise(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from grapevine.sim.result import SIMULATIONS, run_folder
 from grapevine.version import __version__
 
 RUN = "live"
+_RECORD_BYTES = 128  # of a diary, on disk
 _PROGRESS = {
     "Hit ratio": HIT_RATIO,
     "Delay": DELAY_MS_AT.of(quantile="p50"),
@@ -59,8 +60,7 @@ def collect(stage: Stage, folder: Location, out: Location, *, force: bool = Fals
     counted, and stored in the workload's `rejected` table.
     """
     paths = find_diaries(folder)
-    stage.expect(folder)
-    with new_folder(out, kind=KIND, force=force) as partial:
+    with stage.expecting(folder, row_bytes=_RECORD_BYTES), new_folder(out, kind=KIND, force=force) as partial:
         scratch = partial / "_scratch"
         diaries = read_diaries(stage, paths, scratch / "records")
         system, config = system_and_config(diaries)
@@ -152,7 +152,7 @@ class _Collection:
 
     def keep(self, frame: DataFrame, name: str, label: str | None = None) -> DataFrame:
         """Store a frame that several steps read, and read it again."""
-        return self.stage.keep(frame, self.scratch / name, label or f"gathering {name}")
+        return self.stage.hold(frame, self.scratch / name, label or f"gathering {name}")
 
     def write(self, frame: DataFrame, table: tables.Table) -> DataFrame:
         """Store a table of the run, note its rows, and read it again."""
@@ -207,7 +207,7 @@ class _Collection:
         handed = self.keep(live_events.handed_over(diaries, known, nodes), "handed")
         counted = self.keep(live_events.counted_subscribers(known, self.spans, self.seen), "counted")
         ways = self.keep(live_events.first_senders(copies, handed), "ways")
-        hops = live_events.hops_of(ways, known)
+        hops = live_events.hops_of(self.stage, ways, known)
         deliveries = self.write(
             live_events.deliveries_table(handed, counted, hops, known).orderBy("event", "delay_ms", "node"),
             tables.DELIVERIES,
@@ -221,7 +221,7 @@ class _Collection:
         wants = self.stage.read(self.workload, tables.SUBSCRIPTIONS)
         self.write(live_nodes.peers_table(diaries, nodes, self.sessions, self.seen, final, copies, wants), tables.PEERS)
         here = wants.join(self.seen.where("online"), "node").select("node", "topic")
-        graphs = graphs_of(here, links.select("source", "target"))
+        graphs = graphs_of(self.stage, here, links.select("source", "target"))
         self.write(live_nodes.topic_overlay_table(graphs, self.topics), tables.TOPIC_OVERLAY)
         self.write(self._rounds(known, events, deliveries, reports), tables.ROUNDS)
         self.write(messages_table(diaries, course), tables.MESSAGES)
@@ -230,11 +230,12 @@ class _Collection:
 
     def _rounds(self, known: DataFrame, events: DataFrame, deliveries: DataFrame, reports: DataFrame) -> DataFrame:
         course = self.course
-        row = self.course.row(F.col("round") * 1_000_000 + F.lit(course.span.begin)).alias("row")
+        since_begin = F.col("round").cast("bigint") * 1_000_000  # as an integer it would end after 36 minutes
+        row = course.row(since_begin + F.lit(course.span.begin)).alias("row")
         of_event = known.select("event", course.row(F.col("time")).alias("row"))
         return rounds_table(
             course,
-            course.rows(self.stage.spark),
+            course.rows(self.stage),
             self.sessions,
             reports,
             events.select("*", row),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from grapevine.model.location import Location
@@ -25,10 +25,13 @@ def number_names(
 
     `scratch` is a new folder that has to stay as long as the answer is used. The sorted names are stored once with
     their partition and row; a partition's first number is the count of the names in the partitions before it. Storing
-    keeps the second read from sorting, or splitting, differently.
+    keeps the second read from sorting, or splitting, differently. Few names are counted in one partition instead.
     """
     by_value = (F.col("name").try_cast("bigint").asc_nulls_last(),) if natural else ()
     order = *by_value, F.col("name").asc()
+    if stage.is_little:
+        place_of_all = (F.row_number().over(Window.orderBy(*order)) - 1).cast("int").alias(column)
+        return stage.hold(stage.gather(names).distinct().select(place_of_all, *names.columns), scratch, label)
     place = F.spark_partition_id().alias("part"), F.monotonically_increasing_id().alias("row")
     stored = stage.keep(names.distinct().orderBy(*order).select("*", *place), scratch, label)
     with stage.step(label):

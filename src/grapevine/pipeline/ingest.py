@@ -74,12 +74,11 @@ def ingest(
     if format_name not in FORMATS:
         raise UsageError(none_of(format_name, FORMATS, "format "))
     check_inputs(paths)
-    stage.expect(*paths)
     format = FORMATS[format_name]
     if config.ids == "integer" and not format.named:
         raise UsageError(f"ids=integer: {format_name} has no ids; leave it out")
     asked = Asked(config.delimiter, config.header, config.comments, config.columns)
-    with new_folder(out, kind="workload", force=force) as folder:
+    with stage.expecting(*paths), new_folder(out, kind="workload", force=force) as folder:
         run = IngestRun(stage, folder, format.name)
         with stage.step("looking at the input"):
             inputs = open_inputs(stage, paths, config.encoding, run.scratch)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from grapevine.metrics.structure import DEGREE, DEGREE_MAX
 from grapevine.metrics.traffic import OUTCOME, TRAFFIC
 from grapevine.pipeline.diaries import Diaries
 from grapevine.pipeline.live_nodes import Span
+from grapevine.pipeline.stage import Stage
 
 MOST_ROWS = 120
 _STEPS_S = 1, 2, 5, 10, 30, 60, 300, 600, 1_800, 3_600
@@ -44,10 +46,12 @@ class Course:
         after = (F.floor(self.second(time) / self.step_s) + 1) * self.step_s
         return F.least(after, F.lit(self.end_s)).cast("int")
 
-    def rows(self, spark: SparkSession) -> DataFrame:
+    def rows(self, stage: Stage) -> DataFrame:
         """All rows as a frame: round, and the time `now` at it in microseconds since 1970."""
         rounds = sorted({*range(self.step_s, self.end_s + 1, self.step_s), self.end_s})
-        return spark.createDataFrame([(r, self.span.begin + r * 1_000_000) for r in rounds], "round INT, now BIGINT")
+        times = [self.span.begin + r * 1_000_000 for r in rounds]
+        columns = {"round": pa.array(rounds, pa.int32()), "now": pa.array(times, pa.int64())}
+        return stage.frame_of(pa.table(columns))
 
 
 def rounds_table(
@@ -55,7 +59,7 @@ def rounds_table(
 ) -> DataFrame:
     """The table `rounds`. `rows` are the course's, `reports` those of `live_nodes.link_reports`; `events` and
     `deliveries` are the tables of these names, with the round of the row that each belongs to as `row`."""
-    there = sessions.crossJoin(F.broadcast(rows)).where(F.col("now").between(F.col("start"), F.col("stop")))
+    there = sessions.crossJoin(rows).where(F.col("now").between(F.col("start"), F.col("stop")))
     online = there.select("round", "node", "session").dropDuplicates(["round", "node"])
     found = rows.select("round")
     for part in (

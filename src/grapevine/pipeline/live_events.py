@@ -9,13 +9,15 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, StructField, StructType
 
 from grapevine.pipeline.diaries import Diaries
+from grapevine.pipeline.stage import Stage
 
 EVENT_KEY = ["topic_id", "publisher_id", "sequence"]
 _FILE_ORDER = "block", "row"  # of a node's records; clocks may be set back
 _GROUPS = 64  # in which ways are followed: an event is too little for a call of its own
-_HOPS = "event INT, node INT, hops INT"
+_HOPS = StructType([StructField(name, IntegerType()) for name in ("event", "node", "hops")])
 _RANKS = {"hops_p50": 0.5, "hops_p95": 0.95, "hops_p99": 0.99}
 
 
@@ -90,10 +92,10 @@ def first_senders(copies: DataFrame, handed: DataFrame) -> DataFrame:
     return first_copies.union(deliveries).groupBy("event", "node").agg(first).select("event", "node", "first.sender")
 
 
-def hops_of(senders: DataFrame, events: DataFrame) -> DataFrame:
+def hops_of(stage: Stage, senders: DataFrame, events: DataFrame) -> DataFrame:
     """(event, node, hops): first copies followed back to the publisher, by `follow` in groups of events."""
     ways = senders.join(events.select("event", "publisher"), "event")
-    return ways.groupBy(F.pmod("event", F.lit(_GROUPS))).applyInArrow(follow, _HOPS)
+    return stage.apply(ways, F.pmod("event", F.lit(_GROUPS)), follow, _HOPS, "following events")
 
 
 def follow(rows: pa.Table) -> pa.Table:

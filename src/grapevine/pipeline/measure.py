@@ -92,7 +92,8 @@ class Stored:
         folders = [(self.manifests[run.run_id], run_folder(self.simulations, run.run_id)) for run in done]
         paths = [spark_path(manifest.tables_in(folder) / table.name) for manifest, folder in folders]
         schema = spark_schema(table).add("run_id", "string")
-        return self.stage.spark.read.schema(schema).option("basePath", str(self.simulations)).parquet(*paths)
+        reader = self.stage.spark.read.schema(schema).option("basePath", str(self.simulations))
+        return self.stage.gather(reader.parquet(*paths))
 
     def filled(self, done: list[Run]) -> Iterator[tuple[MeasuredTable, list[Run]]]:
         """What is declared, with the runs that have rows in that table; without those that no run has."""
@@ -123,8 +124,8 @@ def _runs(runs: list[Run], failed: dict[str, str], manifests: dict[str, Manifest
 
 def _measure_finished(stored: Stored, done: list[Run], out: Location) -> dict[str, int]:
     stage = stored.stage
-    described = [(run.run_id, run.system, run.workload, run.parameters) for run in done]
-    runs = F.broadcast(stage.spark.createDataFrame(described, ["run_id", *_GROUP]))
+    described = [{name: getattr(run, name) for name in ("run_id", *_GROUP)} for run in done]
+    runs = stage.frame_of(pa.Table.from_pylist(described))
     rows = {tables.METRICS.name: stage.write(_metrics(stored, done), out, tables.METRICS, "measuring runs")}
     metrics = stage.read(out, tables.METRICS)
     series = over_seeds(metrics.join(runs, "run_id"), *_GROUP, "metric")
@@ -153,13 +154,13 @@ def _metrics(stored: Stored, done: list[Run]) -> DataFrame:
     messages, rounds = (stored.all(done, table) for table in (tables.MESSAGES, tables.ROUNDS))
     parts.append(message_metrics(messages, rounds))
     findings = [
-        (run_id, name, float(value))
+        {"run_id": run_id, "metric": name, "value": float(value)}
         for run_id, manifest in stored.manifests.items()
         for name, value in manifest.counts.items()
         if value is not None and is_finding(name)
     ]
     if findings:
-        parts.append(stored.stage.spark.createDataFrame(findings, ["run_id", "metric", "value"]))
+        parts.append(stored.stage.frame_of(pa.Table.from_pylist(findings)))
     return reduce(DataFrame.union, parts)
 
 

@@ -15,7 +15,8 @@ import sys
 import tempfile
 import threading
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -56,6 +57,17 @@ logger.utils.level = off
 # For few rows, compiling a query takes longer than interpreting it; and Java's second compiler takes the core that the
 # query needs, for code that has run when it is done. Collecting 50 diaries takes half the processor time with both.
 _FOR_LITTLE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+# With one compiler Java reserves 48 MB for compiled code, which a collection fills; then it compiles no more, or fails.
+_ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+
+# Adaptive execution makes every shuffle a job, and broadcasting every joined table; looking at more than 32 files is
+# one, too. Where all rows fit into one partition, none of it is needed.
+_IN_ONE_PARTITION = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +176,24 @@ def open_session(settings: SparkSettings | None = None, *, little: bool = False)
     return session
 
 
+@contextmanager
+def one_partition(session: SparkSession, settings: SparkSettings | None) -> Iterator[None]:
+    """While the block runs, queries of this session are planned for few rows: without shuffles, in one job each.
+
+    What the user has set stays. Afterwards the session is as it was.
+    """
+    asked = settings.conf if settings else {}
+    before = {key: session.conf.get(key) for key in _IN_ONE_PARTITION if key not in asked}
+    for key in before:
+        session.conf.set(key, _IN_ONE_PARTITION[key])
+    try:
+        yield
+    finally:
+        with suppress(Exception):  # Spark may be gone, when the process was told to stop
+            for key, value in before.items():
+                session.conf.set(key, str(value))
+
+
 def leave_call() -> None:
     """Let this thread call Spark again although it is about to leave a call without its answer.
 
@@ -208,7 +238,7 @@ def _conf(settings: SparkSettings, scratch: Path, archived: str, *, submitted: b
             # The performance-data file would appear in the system's temporary folder for every JVM.
             "spark.driver.extraJavaOptions": (
                 f"-Dlog4j2.configurationFile={scratch / 'log4j2.properties'} -XX:-UsePerfData {archived}"
-                + (" -XX:TieredStopAtLevel=1" if little else "")
+                + (f" {_ONE_COMPILER}" if little else "")
             ),
         }
         conf |= _FOR_LITTLE if little else {}

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from grapevine.model.errors import GrapevineError, UsageError
@@ -22,9 +25,11 @@ from grapevine.model.tables import Table
 from grapevine.pipeline.hadoop import HadoopFiles, HadoopLocation, known_reason, literal
 from grapevine.pipeline.progress import progress, tell, waiting
 from grapevine.pipeline.raw_files import damaged
-from grapevine.pipeline.session import SparkSettings, open_session
+from grapevine.pipeline.session import SparkSettings, one_partition, open_session
 
-_LITTLE_BYTES = 8 << 20  # on disk, packed or not: about half a million rows of text
+_LITTLE_ROWS = 1 << 19
+_ROW_BYTES = 16  # of a trace, on disk, packed or not: two names
+_GROUP = "_group"  # a column's name, while rows are grouped
 
 
 class Stage:
@@ -36,20 +41,41 @@ class Stage:
     def __init__(self, settings: SparkSettings | None = None, *, quiet: bool = False) -> None:
         self.quiet = quiet
         self._settings = settings
-        self._little = False  # whether Spark, when it starts, is told that there are few rows
+        self._little = False  # whether what is read now has few rows
+        self._while_little = ExitStack()  # undoes what was set and held for few rows
 
     @cached_property
     def spark(self) -> SparkSession:
         """The Spark session, which opens at the first use; UsageError if it does not start."""
         with waiting("starting Spark", quiet=self.quiet):
-            return open_session(self._settings, little=self._little)
+            session = open_session(self._settings, little=self._little)
+        if self._little:
+            self._while_little.enter_context(one_partition(session, self._settings))
+        return session
 
-    def expect(self, *inputs: Location | str) -> None:
-        """Say what will be read, before Spark is needed for the first time: with few bytes, and all of them on this
-        machine, it starts for few rows (`session.open_session`). Without it, or for much, it starts as for much."""
+    @contextmanager
+    def expecting(self, *inputs: Location | str, row_bytes: int = _ROW_BYTES) -> Iterator[None]:
+        """Say what is read while the block runs, in rows of about so many bytes.
+
+        With few rows, and all of them on this machine, Spark starts for few rows (`session.open_session`), frames stay
+        in one partition (`gather`), in memory (`hold`) and, where Python has to look at them, with the driver
+        (`apply`): a table then takes one job. What is held is let go when the block ends.
+        """
         paths = [Path(str(given)) for given in inputs if not is_url(str(given))]
         sizes = (file.stat().st_size for path in paths for file in ([path] if path.is_file() else path.rglob("*")))
-        self._little = len(paths) == len(inputs) and sum(sizes) <= _LITTLE_BYTES
+        self._little = len(paths) == len(inputs) and sum(sizes) <= _LITTLE_ROWS * row_bytes
+        with self._while_little:
+            if self._little and "spark" in vars(self):
+                self._while_little.enter_context(one_partition(self.spark, self._settings))
+            try:
+                yield
+            finally:
+                self._little = False
+
+    @property
+    def is_little(self) -> bool:
+        """Whether few rows are read now (`expecting`)."""
+        return self._little
 
     @contextmanager
     def step(self, label: str) -> Iterator[None]:
@@ -94,7 +120,7 @@ class Stage:
         """A Parquet folder that an earlier step stored, in its own schema unless one is given."""
         reader = self.spark.read if schema is None else self.spark.read.schema(schema)
         try:
-            return reader.parquet(spark_path(folder))
+            return self.gather(reader.parquet(spark_path(folder)))
         except (Py4JError, PySparkException) as error:
             raise explain(error, f"reading {folder.name}") from None
 
@@ -103,6 +129,42 @@ class Stage:
         with self.step(label):
             frame.write.parquet(str(folder))
         return self.reread(folder, frame.schema)
+
+    def hold(self, frame: DataFrame, folder: Location, label: str) -> DataFrame:
+        """The same as `keep` for a frame that can be made again without a difference: few rows stay in memory, from the
+        first step on that reads them, and take no job of their own."""
+        if not self._little:
+            return self.keep(frame, folder, label)
+        held = self.gather(frame).persist()
+        self._while_little.callback(_let_go, held)
+        return held
+
+    def gather(self, frame: DataFrame) -> DataFrame:
+        """Few rows in one partition, others as they are. What is in one partition Spark joins, groups and sorts without
+        a shuffle: a query over such frames is one task."""
+        return frame.coalesce(1) if self._little else frame
+
+    def frame_of(self, rows: pa.Table) -> DataFrame:
+        """A few rows that the driver has, to be joined with many. (From lists Spark would make them in a Python worker,
+        whose start takes a second.)"""
+        frame = self.spark.createDataFrame(rows)
+        return self.gather(frame) if self._little else F.broadcast(frame)
+
+    def apply(
+        self, frame: DataFrame, group: Column, function: Callable[[pa.Table], pa.Table], schema: StructType, label: str
+    ) -> DataFrame:
+        """What `function` makes of each group of rows: in Python workers, or, with few rows, here and at once, since
+        starting workers would take longer. `label` tells users what is going on."""
+        if not self._little:
+            return frame.groupBy(group).applyInArrow(function, schema)
+        with self.step(label):
+            rows = frame.withColumn(_GROUP, group).toArrow().sort_by(_GROUP)
+            groups = rows[_GROUP].to_numpy()
+            firsts = [0, *(np.flatnonzero(groups[1:] != groups[:-1]) + 1).tolist(), len(groups)]
+            bare = rows.drop_columns(_GROUP)
+            found = [function(bare.slice(a, b - a)) for a, b in pairwise(firsts) if a < b]
+            made = pa.concat_tables(found) if found else to_arrow_schema(schema).empty_table()
+            return self.gather(self.spark.createDataFrame(made, schema))
 
     def write(self, frame: DataFrame, folder: Location, table: Table, label: str | None = None) -> int:
         """Store exactly the declared columns of the frame, in their types, below `folder`; returns the rows written."""
@@ -117,6 +179,11 @@ class Stage:
             return sum(pq.read_metadata(file).num_rows for file in folder.glob("*.parquet"))
         with self.step(f"counting {folder.name}"):
             return self.reread(folder).count()
+
+
+def _let_go(held: DataFrame) -> None:
+    with suppress(Exception):  # Spark may be gone, when the process was told to stop
+        held.unpersist()
 
 
 def spark_path(path: Location | str) -> str:

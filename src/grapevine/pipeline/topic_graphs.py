@@ -28,10 +28,10 @@ def topic_graphs(stage: Stage, simulation: Location, workload: Location) -> Data
     wanted = read_manifest(workload, "workload").tables_in(workload)
     online = stage.read(ran, tables.NODE_LOAD).where("online").select("node")
     links = stage.read(ran, tables.LINKS).select("source", "target")
-    return graphs_of(stage.read(wanted, tables.SUBSCRIPTIONS).join(online, "node"), links)
+    return graphs_of(stage, stage.read(wanted, tables.SUBSCRIPTIONS).join(online, "node"), links)
 
 
-def graphs_of(wants: DataFrame, links: DataFrame) -> DataFrame:
+def graphs_of(stage: Stage, wants: DataFrame, links: DataFrame) -> DataFrame:
     """The table `topic_graphs` from (node, topic) of the online subscribers, and (source, target) of all links.
 
     Links count both ways; those to nodes that are not among the topic's subscribers do not count.
@@ -41,7 +41,8 @@ def graphs_of(wants: DataFrame, links: DataFrame) -> DataFrame:
     targets = wants.select("topic", F.col("node").alias("target"))
     edges = sources.join(both, "source").join(targets, ["topic", "target"]).select("topic", "source", "target")
     alone = wants.select("topic", F.col("node").alias("source"), F.lit(-1).alias("target"))  # who has no such link
-    return edges.union(alone).groupBy("topic").applyInArrow(_measure, spark_schema(tables.TOPIC_GRAPHS))
+    rows, schema = edges.union(alone), spark_schema(tables.TOPIC_GRAPHS)
+    return stage.apply(rows, F.col("topic"), _measure, schema, "looking at the topics' graphs")
 
 
 def _measure(rows: pa.Table) -> pa.Table:
