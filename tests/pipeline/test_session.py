@@ -75,14 +75,14 @@ def test_unforeseen_failures_inside_spark_are_one_sentence(stage: Stage) -> None
 
 
 @pytest.mark.parametrize(
-    ("sizes", "also", "little"),
-    [([10, 20], [], True), ([9 << 20], [], False), ([5 << 20, 5 << 20], [], False), ([10], ["hdfs:///a"], False)],
+    ("sizes", "also", "rows"),
+    [([100, 60], [], 10), ([9 << 20], [], 9 << 16), ([5 << 20, 5 << 20], [], 10 << 16), ([10], ["hdfs:///a"], None)],
 )
-def test_spark_starts_for_few_rows_where_there_are_few_bytes_and_all_are_here(
-    sizes: list[int], also: list[str], little: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_spark_starts_for_as_many_rows_as_bytes_tell_where_all_are_here(
+    sizes: list[int], also: list[str], rows: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[bool] = []
-    monkeypatch.setattr(stage_module, "open_session", lambda settings, *, little: asked.append(little))
+    asked: list[int | None] = []
+    monkeypatch.setattr(stage_module, "open_session", lambda settings, *, rows: asked.append(rows))
     monkeypatch.setattr(stage_module, "one_partition", lambda session, settings: nullcontext())
     (tmp_path / "folder").mkdir()
     for i, size in enumerate(sizes):
@@ -92,7 +92,7 @@ def test_spark_starts_for_few_rows_where_there_are_few_bytes_and_all_are_here(
         stage = Stage(quiet=True)
         with stage.expecting(*inputs):
             _ = stage.spark
-    assert asked == [little, little]
+    assert asked == [rows, rows]
 
 
 def test_few_rows_are_planned_for_one_partition_and_others_after_them_as_before(stage: Stage, tmp_path: Path) -> None:
@@ -117,10 +117,13 @@ def test_few_rows_are_planned_for_one_partition_and_others_after_them_as_before(
 
 
 def test_for_few_rows_queries_are_interpreted_unless_somebody_asks_otherwise(tmp_path: Path) -> None:
-    def conf(little: bool, **asked: str) -> dict[str, str]:
-        return session_module._conf(SparkSettings(conf=asked), tmp_path, "", submitted=False, little=little)
+    def conf(rows: int | None, **asked: str) -> dict[str, str]:
+        return session_module._conf(SparkSettings(conf=asked), tmp_path, "", submitted=False, rows=rows)
 
     whole, options = "spark.sql.codegen.wholeStage", "spark.driver.extraJavaOptions"
-    assert conf(True)[whole] == "false" and "-XX:TieredStopAtLevel=1" in conf(True)[options]
-    assert whole not in conf(False) and "Tiered" not in conf(False)[options]
-    assert conf(True, **{whole: "true"})[whole] == "true"
+    few, some, many = 1 << 10, 1 << 18, 1 << 20
+    assert conf(few)[whole] == "false" and "-XX:TieredStopAtLevel=1" in conf(few)[options]
+    assert whole not in conf(some) and "-XX:TieredStopAtLevel=1" in conf(some)[options]
+    for unknown in (many, None):
+        assert whole not in conf(unknown) and "Tiered" not in conf(unknown)[options]
+    assert conf(few, **{whole: "true"})[whole] == "true"

@@ -54,9 +54,11 @@ logger.utils.name = org.apache.spark.util.Utils
 logger.utils.level = off
 """
 
-# For few rows, compiling a query takes longer than interpreting it; and Java's second compiler takes the core that the
-# query needs, for code that has run when it is done. Collecting 50 diaries takes half the processor time with both.
-_FOR_LITTLE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+LITTLE_ROWS = 1 << 19
+_FEWEST_ROWS = 1 << 16
+# For few rows Java's second compiler takes the core that the query needs, for code that has run when it is done. For
+# the fewest, compiling a query takes longer than interpreting it; an ingest of 300,000 rows is cheaper compiled.
+_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 # With one compiler Java reserves 48 MB for compiled code, which a collection fills; then it compiles no more, or fails.
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
@@ -136,11 +138,11 @@ def _flatten(tree: Mapping[str, object], prefix: str = "") -> list[tuple[str, ob
     return found
 
 
-def open_session(settings: SparkSettings | None = None, *, little: bool = False) -> SparkSession:
+def open_session(settings: SparkSettings | None = None, *, rows: int | None = None) -> SparkSession:
     """The running session, or a new one: quiet, Arrow and adaptive execution on, no litter in the working folder.
 
-    `little` is for few rows (`_FOR_LITTLE`). Settings of a running session stay as they are. UsageError if Spark does
-    not start. Ctrl-C stays with whoever had it.
+    `rows` says about how many will be read, None that nobody knows. Settings of a running session stay as they are.
+    UsageError if Spark does not start. Ctrl-C stays with whoever had it.
     """
     settings = settings or SparkSettings.gather()
     running = SparkSession.getActiveSession()
@@ -155,7 +157,7 @@ def open_session(settings: SparkSettings | None = None, *, little: bool = False)
         archived = java_options(java)
         _prepare_environment(java, scratch, settings.master or _DEFAULT_MASTER)
     builder = SparkSession.builder.appName("grapevine")
-    for key, value in _conf(settings, scratch, archived, submitted=submitted, little=little).items():
+    for key, value in _conf(settings, scratch, archived, submitted=submitted, rows=rows).items():
         builder = builder.config(key, value)
     on_interrupt = signal.getsignal(signal.SIGINT)
     try:
@@ -215,7 +217,9 @@ def _prepare_environment(java: Java, scratch: Path, master: str) -> None:
     (scratch / "log4j2.properties").write_text(_LOG4J)
 
 
-def _conf(settings: SparkSettings, scratch: Path, archived: str, *, submitted: bool, little: bool) -> dict[str, str]:
+def _conf(
+    settings: SparkSettings, scratch: Path, archived: str, *, submitted: bool, rows: int | None
+) -> dict[str, str]:
     conf = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -238,10 +242,10 @@ def _conf(settings: SparkSettings, scratch: Path, archived: str, *, submitted: b
             # The performance-data file would appear in the system's temporary folder for every JVM.
             "spark.driver.extraJavaOptions": (
                 f"-Dlog4j2.configurationFile={scratch / 'log4j2.properties'} -XX:-UsePerfData {archived}"
-                + (f" {_ONE_COMPILER}" if little else "")
+                + (f" {_ONE_COMPILER}" if rows is not None and rows <= LITTLE_ROWS else "")
             ),
         }
-        conf |= _FOR_LITTLE if little else {}
+        conf |= _INTERPRETED if rows is not None and rows <= _FEWEST_ROWS else {}
     elif settings.master:
         conf["spark.master"] = settings.master
     extra = settings.conf.get("spark.driver.extraJavaOptions")

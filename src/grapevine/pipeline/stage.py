@@ -25,9 +25,8 @@ from grapevine.model.tables import Table
 from grapevine.pipeline.hadoop import HadoopFiles, HadoopLocation, known_reason, literal
 from grapevine.pipeline.progress import progress, tell, waiting
 from grapevine.pipeline.raw_files import damaged
-from grapevine.pipeline.session import SparkSettings, one_partition, open_session
+from grapevine.pipeline.session import LITTLE_ROWS, SparkSettings, one_partition, open_session
 
-_LITTLE_ROWS = 1 << 19
 _ROW_BYTES = 16  # of a trace, on disk, packed or not: two names
 _GROUP = "_group"  # a column's name, while rows are grouped
 
@@ -41,15 +40,15 @@ class Stage:
     def __init__(self, settings: SparkSettings | None = None, *, quiet: bool = False) -> None:
         self.quiet = quiet
         self._settings = settings
-        self._little = False  # whether what is read now has few rows
+        self._rows: int | None = None  # about how many are read now, if somebody knows
         self._while_little = ExitStack()  # undoes what was set and held for few rows
 
     @cached_property
     def spark(self) -> SparkSession:
         """The Spark session, which opens at the first use; UsageError if it does not start."""
         with waiting("starting Spark", quiet=self.quiet):
-            session = open_session(self._settings, little=self._little)
-        if self._little:
+            session = open_session(self._settings, rows=self._rows)
+        if self.is_little:
             self._while_little.enter_context(one_partition(session, self._settings))
         return session
 
@@ -63,19 +62,19 @@ class Stage:
         """
         paths = [Path(str(given)) for given in inputs if not is_url(str(given))]
         sizes = (file.stat().st_size for path in paths for file in ([path] if path.is_file() else path.rglob("*")))
-        self._little = len(paths) == len(inputs) and sum(sizes) <= _LITTLE_ROWS * row_bytes
+        self._rows = sum(sizes) // row_bytes if len(paths) == len(inputs) else None
         with self._while_little:
-            if self._little and "spark" in vars(self):
+            if self.is_little and "spark" in vars(self):
                 self._while_little.enter_context(one_partition(self.spark, self._settings))
             try:
                 yield
             finally:
-                self._little = False
+                self._rows = None
 
     @property
     def is_little(self) -> bool:
         """Whether few rows are read now (`expecting`)."""
-        return self._little
+        return self._rows is not None and self._rows <= LITTLE_ROWS
 
     @contextmanager
     def step(self, label: str) -> Iterator[None]:
@@ -133,7 +132,7 @@ class Stage:
     def hold(self, frame: DataFrame, folder: Location, label: str) -> DataFrame:
         """The same as `keep` for a frame that can be made again without a difference: few rows stay in memory, from the
         first step on that reads them, and take no job of their own."""
-        if not self._little:
+        if not self.is_little:
             return self.keep(frame, folder, label)
         held = self.gather(frame).persist()
         self._while_little.callback(_let_go, held)
@@ -142,20 +141,20 @@ class Stage:
     def gather(self, frame: DataFrame) -> DataFrame:
         """Few rows in one partition, others as they are. What is in one partition Spark joins, groups and sorts without
         a shuffle: a query over such frames is one task."""
-        return frame.coalesce(1) if self._little else frame
+        return frame.coalesce(1) if self.is_little else frame
 
     def frame_of(self, rows: pa.Table) -> DataFrame:
         """A few rows that the driver has, to be joined with many. (From lists Spark would make them in a Python worker,
         whose start takes a second.)"""
         frame = self.spark.createDataFrame(rows)
-        return self.gather(frame) if self._little else F.broadcast(frame)
+        return self.gather(frame) if self.is_little else F.broadcast(frame)
 
     def apply(
         self, frame: DataFrame, group: Column, function: Callable[[pa.Table], pa.Table], schema: StructType, label: str
     ) -> DataFrame:
         """What `function` makes of each group of rows: in Python workers, or, with few rows, here and at once, since
         starting workers would take longer. `label` tells users what is going on."""
-        if not self._little:
+        if not self.is_little:
             return frame.groupBy(group).applyInArrow(function, schema)
         with self.step(label):
             rows = frame.withColumn(_GROUP, group).toArrow().sort_by(_GROUP)
