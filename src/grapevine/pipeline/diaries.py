@@ -128,13 +128,23 @@ def _reason(text: Column) -> Column:
             F.lit("has no time in microseconds since 1970"),
         ),
     ]
-    for name in _TYPES:
-        kinds = [kind for kind, fields in _NEEDED.items() if name in fields]
-        wrong = record[name].isNull() | (~record[name].rlike(f"^{_HEX}$") if name in _IDS else F.lit(False))
-        if kinds:
-            reasons.append(F.when(what.isin(*kinds) & wrong, F.concat(F.lit("has no valid "), F.lit(name))))
+    of_kinds = {
+        kind: first_reason(*(_missing(record[name], name) for name in _TYPES if name in needed))
+        for kind, needed in _NEEDED.items()
+    }
+    received = of_kinds.pop("received")  # first, since most records are: a record is asked for the fields of its kind
+    of_kind = F.when(what == "received", received)
+    for kind, reason in of_kinds.items():
+        of_kind = of_kind.when(what == kind, reason)
+    reasons.append(of_kind)
     stranger = (what == "session") & (record["node"] != F.col("owner"))
     return first_reason(*reasons, F.when(stranger, F.lit("is a session of another node than the file's")))
+
+
+def _missing(field: Column, name: str) -> Column:
+    """A reason when the field that a record needs is not there, or is no id where it should be one."""
+    wrong = field.isNull() | (~field.rlike(f"^{_HEX}$") if name in _IDS else F.lit(False))
+    return F.when(wrong, F.lit(f"has no valid {name}"))
 
 
 def system_and_config(diaries: Diaries) -> tuple[str, dict[str, Any]]:
