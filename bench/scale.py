@@ -3,6 +3,8 @@
     python -m bench.scale                               100,000 nodes, 20 rounds
     python -m bench.scale --nodes 1000000 --rounds 6
     python -m bench.scale --nodes 10000000 --rounds 10 --subscriptions 20 --alone
+    python -m bench.scale --cluster --kill-executor 10  on a standalone cluster of two workers, of which one loses its
+                                                        executor in the middle of round 10
 
 Both engines do each round in turn, and its digest must be equal; `--alone` leaves the local engine out, for networks
 that it has no memory for. Memory is that of all processes together (proportional set size), without the page cache.
@@ -21,6 +23,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+from bench.standalone import kill_an_executor, two_workers
 from grapevine.pipeline.parted import NODES_A_BLOCK, SESSION
 from grapevine.pipeline.session import SparkSettings
 from grapevine.pipeline.stage import Stage
@@ -34,21 +37,34 @@ from grapevine.synthetic import generate
 
 def main() -> None:
     given = _arguments()
+    if not given.cluster:
+        _measure(given, given.master)
+        return
+    with two_workers() as master:
+        _measure(given, master)
+
+
+def _measure(given: argparse.Namespace, master: str) -> None:
     parameters = {} if given.subscriptions is None else {"subscriptions_per_node": given.subscriptions}
     began = time.perf_counter()
     workload = generate("vitis-high", nodes=given.nodes, seed=1, **parameters)
     print(f"{given.nodes:,} nodes, {workload.subscription_count:,} subscriptions: {time.perf_counter() - began:.0f} s")
     blocks = given.blocks or max(4, -(-given.nodes // NODES_A_BLOCK))
     folder = Path(tempfile.mkdtemp(prefix="grapevine-scale-", dir=given.folder))
-    stage = Stage(SparkSettings(master=given.master, driver_memory="2g", conf=SESSION), quiet=True)
+    stage = Stage(SparkSettings(master=master, driver_memory="2g", conf=SESSION), quiet=True)
     config = make_config(given.system, {})
     try:
         with Memory() as memory:
             network = partial(PartedNetwork, folder=folder, parts=blocks, run=SparkRunner(stage))
             on_spark = Rounds(given.system, workload, config, network=network)
             local = None if given.alone else Rounds(given.system, workload, config, threads=given.threads)
-            print(f"{blocks} blocks on {given.master}; round, s on Spark, s here, GB sent, digest")
-            times = [_round(on_spark, local) for _ in range(given.rounds)]
+            print(f"{blocks} blocks on {master}; round, s on Spark, s here, GB sent, digest")
+            times = []
+            for now in range(1, given.rounds + 1):
+                if now == given.kill_executor:
+                    usual = statistics.median(taken for taken, _ in times) if times else 2.0
+                    threading.Timer(usual / 2, kill_an_executor).start()
+                times.append(_round(on_spark, local))
             stage.spark.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -130,6 +146,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--system", default="vitis")
     parser.add_argument("--subscriptions", type=int, help="topics a node wants; default: the model's 50")
     parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--cluster", action="store_true", help="on a standalone cluster that is started for it")
+    parser.add_argument("--kill-executor", type=int, metavar="ROUND", help="kill an executor in this round")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--folder", help="where the run's state is kept; default: the temporary folder")
     parser.add_argument("--alone", action="store_true")
