@@ -1,6 +1,7 @@
 """How fast rounds are beside a stand-in for PeerSim's cycle-driven mode: lean Java on one thread, the same protocols.
 
-    .venv/bin/python -m bench.against_peersim [--nodes 10000,100000] [--rounds 20] [--threads 2] [--pattern vitis-high]
+    .venv/bin/python -m bench.against_peersim [--nodes 10000,100000] [--rounds 20] [--after 20] [--threads 2]
+                                              [--pattern vitis-high]
 
 The stand-in (bench/peersim_stand_in, our own code) is compiled with the machine's JDK. It does in turns what our engine
 does in synchronous rounds: Newscast with caches of 20, and Vitis' exchange with tables of 15, on the same subscriptions
@@ -34,7 +35,7 @@ from grapevine.model.errors import UsageError
 from grapevine.sim.rounds import Rounds
 from grapevine.sim.simulate import make_config
 
-FIRST_ROUNDS = 20  # before anything is measured: tables fill, and most of the ring closes
+FIRST_ROUNDS = 20  # before anything is measured, unless told otherwise: tables fill, and most of the ring closes
 BLOCKS = 5
 NEWSCAST_ROUNDS = 5  # times as many as whole rounds
 COMPILE_S = 3.0  # so long the stand-in plays before it begins anew, for its virtual machine to compile
@@ -93,10 +94,13 @@ def compile_by_playing(play: Callable[[int], list[Spent]]) -> None:
         play(1)
 
 
-def compare(what: str, workload: Workload, rounds: int, threads: int, java: Path, folder: Path) -> None:
-    """Measure the stand-in and our engine, on one and on so many threads, and print a table."""
+def compare(
+    what: str, workload: Workload, after: int, rounds: int, threads: int, stand_in_at: tuple[Path, Path]
+) -> None:
+    """Measure so many rounds of the stand-in and of our engine, on one and on so many threads, after the first ones,
+    and print a table. `stand_in_at` are where the stand-in is compiled, and a folder for what it reads."""
     engines = {n: Rounds("vitis", workload, make_config("vitis", {}), threads=n) for n in sorted({1, threads})}
-    with StandIn(java, folder, workload) as stand_in:
+    with StandIn(*stand_in_at, workload) as stand_in:
         sides = [Side("stand-in", stand_in.samples if what == NEWSCAST else stand_in.rounds)]
         for count, engine in engines.items():
             name = f"ours, {count} thread{'s' if count > 1 else ''}"
@@ -104,10 +108,10 @@ def compare(what: str, workload: Workload, rounds: int, threads: int, java: Path
         compile_by_playing(sides[0].play)
         stand_in.restart()
         for side in sides:
-            side.play(FIRST_ROUNDS)
+            side.play(after)
         alternate(sides, rounds)
-        last = FIRST_ROUNDS + rounds
-        print(f"{what}, {workload.name}, {workload.node_count:,} nodes: ms a round, {FIRST_ROUNDS + 1} – {last}")
+        last = after + rounds
+        print(f"{what}, {workload.name}, {workload.node_count:,} nodes: ms a round, {after + 1} – {last}")
         show(sides, threads, GOALS.get((what, workload.node_count)))
         if what == WHOLE:
             show_overlays(last, stand_in.state(), engines[1])
@@ -157,7 +161,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print two tables for every size, Newscast first; returns the exit code, 2 where there is no JDK."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=sizes, default=[10_000, 100_000], help="sizes of networks, by commas")
-    parser.add_argument("--rounds", type=positive, default=20, help=f"measured rounds, after the first {FIRST_ROUNDS}")
+    parser.add_argument("--rounds", type=positive, default=20, help="measured rounds")
+    parser.add_argument("--after", type=positive, default=FIRST_ROUNDS, help="rounds before those that are measured")
     parser.add_argument("--threads", type=positive, default=2, help="ours is measured on one thread, and on so many")
     parser.add_argument("--pattern", default="vitis-high", help="the model that makes subscriptions")
     chosen = parser.parse_args(arguments)
@@ -168,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for nodes in chosen.nodes:
                 workload = workload_of(nodes, chosen.pattern)
                 for what, rounds in ((NEWSCAST, NEWSCAST_ROUNDS * chosen.rounds), (WHOLE, chosen.rounds)):
-                    compare(what, workload, rounds, chosen.threads, java, Path(name))
+                    compare(what, workload, chosen.after, rounds, chosen.threads, (java, Path(name)))
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2

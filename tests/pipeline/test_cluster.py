@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pyspark
 import pytest
+from bench.standalone import kill_an_executor, two_workers
 
 from grapevine.pipeline.java import find_java, make_java_home
 from tests.conftest import not_atomic
@@ -26,12 +25,6 @@ SPARK = Path(pyspark.__file__).parent
 GRAPEVINE = str(Path(sys.executable).parent / "grapevine")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     home = make_java_home(find_java(), tmp_path_factory.mktemp("java"))
@@ -41,30 +34,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def master(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A master and two workers on loopback."""
-    folder = tmp_path_factory.mktemp("cluster")
-    port = free_port()
-    url = f"spark://127.0.0.1:{port}"
-    commands = [["master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(free_port())]]
-    size = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1500m"]
-    commands += [
-        ["worker.Worker", *size, "--webui-port", str(free_port()), "--work-dir", str(folder / worker), url]
-        for worker in ("w1", "w2")
-    ]
-    started = []
-    with (folder / "log").open("w") as log:
-        for command in commands:
-            line = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{command[0]}", *command[1:]]
-            started.append(subprocess.Popen(line, env=environment, cwd=folder, stdout=log, stderr=log))
-        deadline = time.monotonic() + 60
-        while (folder / "log").read_text().count("Registering worker") < 2:
-            assert time.monotonic() < deadline, (folder / "log").read_text()
-            time.sleep(0.2)
+def master() -> Iterator[str]:
+    with two_workers("1500m") as url:
         yield url
-    for process in started:
-        process.terminate()
-        process.wait(30)
 
 
 def rows(folder: Path) -> list[dict[str, int]]:
@@ -158,9 +130,3 @@ def wait_for_round(folder: Path, number: int) -> None:
     while not (folder / "note.json").is_file() or json.loads((folder / "note.json").read_text())["round"] < number:
         assert time.monotonic() < deadline, "the run does not get there"
         time.sleep(0.05)
-
-
-def kill_an_executor() -> None:
-    """SIGKILL to one of the Java processes that workers started for their tasks."""
-    found = subprocess.run(["pgrep", "-f", "CoarseGrainedExecutorBackend"], capture_output=True, text=True, check=True)
-    os.kill(int(found.stdout.split()[0]), signal.SIGKILL)

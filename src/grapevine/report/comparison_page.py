@@ -12,6 +12,7 @@ import vl_convert
 
 from grapevine.metrics.numbers import number
 from grapevine.report import charts
+from grapevine.report.cards import downloads
 from grapevine.report.document import CREDITS, document, light_colours
 from grapevine.report.looks import CIRCLE, COLOURS, STAR, Line, swatch
 from grapevine.report.markup import Cell, data_block, link, sortable_table, text
@@ -19,6 +20,7 @@ from grapevine.report.markup import Cell, data_block, link, sortable_table, text
 Row = Mapping[
     str, Any
 ]  # a choice with its costs, its `name`, and whether it is on the `front`, the `best`, or `central`
+_FRONT = "Bytes and hops by connections"
 _X = "connections", "connections of a mean node"
 _PANELS = (("bytes_a_second", "bytes a second at a mean node"), ("hops", "hops of a mean delivery"))
 _KINDS = {  # what a choice is, with its mark
@@ -41,12 +43,16 @@ def make_comparison_page(title: str, sentences: Sequence[str], rows: Sequence[Ro
     legend = "".join(
         f"<li>{swatch(_line(kind), joined=False)}{text(meaning)}</li>" for kind, (meaning, *_) in _KINDS.items()
     )
+    swatches = {meaning: swatch(_line(kind), joined=False) for kind, (meaning, *_) in _KINDS.items()}
+    saved = downloads(_FRONT, "front-figure", rows, swatches)
     body = [
         f'<header><p class="eyebrow">Grapevine comparison</p><h1>{text(title)}</h1></header>',
         f'<main><section id="answer" aria-label="Answer">{said}</section>',
-        '<section id="front"><h2>What connections buy</h2><figure class="card wide"><figcaption><p>Every choice by its '
-        "connections; lower and further left is better. A line joins the budgets of a system.</p></figcaption>"
-        f'<ul class="legend">{legend}</ul><div class="panels" style="--columns: 2">{panels}</div></figure></section>',
+        f'<section id="front"><h2>What connections buy</h2><figure class="card wide"><figcaption><h3>{_FRONT}</h3>'
+        "<p>Every choice by its connections; lower and further left is better. "
+        "A line joins the budgets of a system.</p>"
+        f'</figcaption><ul class="legend">{legend}</ul><div class="panels" style="--columns: 2">{panels}</div>{saved}'
+        "</figure></section>",
         f'<section id="choices"><h2>Choices</h2>{_table(rows)}</section>',
         f"</main><footer><p>{link(runs, 'All runs and their tables')}. {CREDITS}</p></footer>",
     ]

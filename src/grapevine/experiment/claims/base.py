@@ -85,7 +85,7 @@ class Evidence:
             if row["metric"] == metric.name and row["system"] == system and workload in (None, row["workload"])
         ]
         if not found:
-            raise MissingError(f"{experiment} has no {metric.name} of {system} on {workload or 'anything'}")
+            raise self._not_measured(experiment, metric, system, workload, {})
         return found
 
     def value(self, experiment: str, metric: Metric, system: str, workload: str, **point: Any) -> float:
@@ -121,7 +121,23 @@ class Evidence:
         for row in self.rows(experiment, metric, system, workload):
             if all(row["parameters"].get(key) == value for key, value in point.items()):
                 return row
-        raise MissingError(f"{experiment} has no {metric.name} of {system} on {workload} at {dict(point)}")
+        raise self._not_measured(experiment, metric, system, workload, point)
+
+    def _not_measured(
+        self,
+        experiment: str,
+        metric: Metric,
+        system: str,
+        workload: str | None,
+        point: Mapping[str, Any],
+        along: str = "",
+    ) -> MissingError:
+        """What a judge wanted and the experiment does not have, as a sentence."""
+        version = f"the quick version of {experiment}" if self.quick else experiment
+        at = "".join(f", {key} = {value}" for key, value in point.items())
+        over = f" over several values of {along}" if along else ""
+        where = f" on {workload}" if workload else ""
+        return MissingError(f"{version} does not measure {metric.name} of {system}{where}{at}{over}")
 
     def curve(self, experiment: str, metric: Metric, system: str, workload: str, x: str, **point: Any) -> list[float]:
         """The means along x, ascending; a grid of one point, as quick experiments have it, is no curve."""
@@ -131,7 +147,7 @@ class Evidence:
             if all(row["parameters"].get(key) == value for key, value in point.items())
         ]
         if len(rows) < 2 or any(x not in row["parameters"] for row in rows):
-            raise MissingError(f"{experiment} has no {metric.name} of {system} on {workload} along {x} at {point}")
+            raise self._not_measured(experiment, metric, system, workload, point, along=x)
         return [float(row["mean"]) for row in sorted(rows, key=lambda row: row["parameters"][x])]
 
 
