@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grapevine.model.errors import GrapevineError
 from grapevine.model.workload import Workload
 from grapevine.sim.churn import Schedule, flash_crowd, mass_failure
 from grapevine.sim.parts import files
@@ -150,6 +151,18 @@ def test_what_is_stored_appears_whole_and_the_first_wins(tmp_path: Path) -> None
     files.store(tmp_path / "a" / "b", {"x": np.arange(9)})
     assert files.fetch(tmp_path / "a" / "b")["x"].tolist() == [0, 1, 2]
     assert [each.name for each in (tmp_path / "a").iterdir()] == ["b"]
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """numpy's error has no number of the system, and so no words of it."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("3 requested and 1 written")
+
+    monkeypatch.setattr(np, "save", fail)
+    with pytest.raises(GrapevineError, match=r"3 requested and 1 written; is the disk full\?"):
+        files.store(tmp_path / "a" / "b", {"x": np.arange(3)})
+    assert list((tmp_path / "a").iterdir()) == []
 
 
 def test_a_part_needs_no_more_memory_than_the_formula_says(tmp_path: Path) -> None:

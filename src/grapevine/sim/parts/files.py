@@ -41,7 +41,8 @@ def store(folder: Path, arrays: Arrays) -> None:
         partial.rename(folder)
     except OSError as error:
         if not folder.is_dir():
-            raise GrapevineError(f"{folder}: cannot be written ({error.strerror})") from None
+            why = error.strerror or f"{error}; is the disk full?"  # numpy tells how much it wrote, and not why
+            raise GrapevineError(f"{folder}: cannot be written ({why})") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
