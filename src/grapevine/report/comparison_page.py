@@ -44,7 +44,7 @@ def make_comparison_page(title: str, sentences: Sequence[str], rows: Sequence[Ro
         f"<li>{swatch(_line(kind), joined=False)}{text(meaning)}</li>" for kind, (meaning, *_) in _KINDS.items()
     )
     swatches = {meaning: swatch(_line(kind), joined=False) for kind, (meaning, *_) in _KINDS.items()}
-    saved = downloads(_FRONT, "front-figure", rows, swatches)
+    saved = downloads(_FRONT, "front-figure", [dict(row) for row in rows], swatches)
     body = [
         f'<header><p class="eyebrow">Grapevine comparison</p><h1>{text(title)}</h1></header>',
         f'<main><section id="answer" aria-label="Answer">{said}</section>',
