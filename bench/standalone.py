@@ -52,12 +52,14 @@ def two_workers(memory: str = "3g") -> Iterator[str]:
 
 
 def kill_an_executor() -> None:
-    """End one of the processes that run tasks of a cluster on this machine, without a warning."""
+    """End one of the processes that run tasks of a cluster on this machine, without a warning. RuntimeError if there is
+    none."""
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended
             if b"CoarseGrainedExecutorBackend" in entry.read_bytes():
                 os.kill(int(entry.parent.name), signal.SIGKILL)
                 return
+    raise RuntimeError("no executor of a cluster runs on this machine")
 
 
 def _wait_for_workers(log: Path) -> None:

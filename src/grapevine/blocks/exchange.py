@@ -136,7 +136,7 @@ def _most_entries(rows: tuple[int, int], this: Exchange) -> int:
         for q in who[starts[p] : starts[p + 1]]:
             total += views.starts[q + 1] - views.starts[q] + others
         most = max(most, total)
-    return most + 8  # `gather` writes an entry before it knows whether it stays, and the last may be repeated
+    return most + 8  # entries are written eight at a time, before it is known how many of them stay
 
 
 @inlined

@@ -94,10 +94,8 @@ def utility(row: int, other: int, profiles: Profiles, marks: Marks) -> float:
     common, wanted, topics, stamp = np.int64(0), marks.wanted, profiles.topics, marks.stamp[0]
     first, last = np.uint64(profiles.starts[other]), np.uint64(profiles.starts[other + 1])
     if marks.alike:
-        for at in range(first, last):
-            common += (
-                wanted[np.uint32(topics[at])] == stamp
-            )  # unsigned indices halve the time: no test for negative ones
+        for at in range(first, last):  # unsigned indices halve the time: no test for negative ones
+            common += wanted[np.uint32(topics[at])] == stamp
     else:
         for at in range(first, last):
             common += (wanted[np.uint32(topics[at])] == stamp) * profiles.weights[np.uint32(topics[at])]

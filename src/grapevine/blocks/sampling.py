@@ -22,8 +22,8 @@ from grapevine.kernels.lanes import LANES, count_above, keep_fresh
 from grapevine.kernels.rng import absorb, draw, stream
 
 _33, _7, _ONE = np.uint64(33), np.uint64(7), np.uint64(1)
-_32, _LAST, _UPPER = np.uint64(32), np.uint64(2047), np.uint64(0xFFFFFFFF00000000)
 _STAMPS = 2048  # a power of two; 16 kB, so that they stay in the nearest cache
+_32, _LAST, _UPPER = np.uint64(32), np.uint64(_STAMPS - 1), np.uint64(0xFFFFFFFF00000000)
 
 
 class _Merge(NamedTuple):
