@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from grapevine.net import Inbox, Lagged, Node
+from grapevine.net import Event, Inbox, Lagged, Node, Reader
 
 HURRIED: dict[str, Any] = {"recover_every_s": 0.2, "retry_s": 0.2, "durability": "process"}
 ROUNDS: dict[str, Any] = {"round_s": 0.2, "settle_rounds": 0}
@@ -29,13 +29,18 @@ def during(scenario: Coroutine[Any, Any, None], timeout: float = 60) -> None:
     asyncio.run(asyncio.wait_for(scenario, timeout))
 
 
-async def payloads(inbox: Inbox, count: int, timeout: float = 20) -> list[bytes]:
-    """So many payloads, in the order in which they came."""
+async def payloads(inbox: Inbox | Reader, count: int, timeout: float = 20) -> list[bytes]:
+    """So many payloads, in the order in which they came; a gap between them is a failure."""
+    found = []
     async with asyncio.timeout(timeout):
-        return [(await anext(inbox)).payload for _ in range(count)]
+        for _ in range(count):
+            event = await inbox.get()
+            assert isinstance(event, Event), event
+            found.append(event.payload)
+    return found
 
 
-async def silence(inbox: Inbox, seconds: float = 0.5) -> bool:
+async def silence(inbox: Inbox | Reader, seconds: float = 0.5) -> bool:
     """Whether nothing comes for a while."""
     try:
         await inbox.get(timeout=seconds)

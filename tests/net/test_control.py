@@ -16,8 +16,9 @@ import aiohttp
 import pytest
 
 from grapevine.model.errors import GrapevineError, UsageError
-from grapevine.net import Node
-from grapevine.net.control import Control
+from grapevine.model.identity import PeerId
+from grapevine.net import Gap, Node
+from grapevine.net.control import Control, described
 from grapevine.net.inbox import Inbox, Lagged
 from grapevine.net.remote import Remote
 from tests.net.hostile import eventually
@@ -272,3 +273,41 @@ def test_a_control_file_that_is_none_is_named(tmp_path: Path, monkeypatch: pytes
         gone = Remote(f"http://127.0.0.1:{free.getsockname()[1]}", "x")
         with pytest.raises(GrapevineError, match="no node answers"):
             gone.publish("a", b"1")
+
+
+def test_a_program_that_reads_under_a_name_goes_on_behind_what_it_acknowledged(tmp_path: Path) -> None:
+    def talk() -> None:
+        remote = Remote.find(tmp_path)
+        stream = remote.subscribe(["a"], name="billing")
+        next(stream)
+        for text in (b"1", b"2", b"3"):
+            remote.publish("a", text)
+        first, second = next(stream), next(stream)
+        remote.ack("billing", first)
+        with pytest.raises(UsageError, match=r"event 9 of .* was not given to the reader 'billing'"):
+            remote.ack("billing", second | {"sequence": 9})
+        stream.close()
+        again = remote.subscribe(["a"], name="billing")
+        assert [next(again).get("text") for _ in range(3)] == [None, "2", "3"]
+        again.close()
+        with pytest.raises(UsageError, match="nobody streams 'a' under the name 'nobody'"):
+            remote.ack("nobody", first)
+        with pytest.raises(UsageError, match="a named reader misses nothing"):
+            next(remote.subscribe(["a"], name="billing", policy="drop-new"))
+
+    async def scenario() -> None:
+        async with served(tmp_path):
+            await asyncio.to_thread(talk)
+
+    within(60, scenario)
+
+
+def test_what_a_named_reader_cannot_have_any_more_is_a_line_of_its_own() -> None:
+    gap = Gap("a", PeerId.of(b"alice"), 3, 5, "retention")
+    assert described(gap) == {
+        "topic": "a",
+        "publisher": str(gap.publisher),
+        "first": 3,
+        "last": 5,
+        "reason": "retention",
+    }

@@ -113,7 +113,7 @@ def publish(
     timeout: Annotated[float | None, typer.Option(min=0, help="Seconds to wait for a path to others.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Publish an event through a node of this machine. It is on that node's disk, and others have it, at the end."""
+    """Publish an event through a node of this machine. At the end it is on that node's disk, and handed on."""
     from grapevine.net.remote import Remote
 
     remote = Remote.find(node)
@@ -136,6 +136,10 @@ def subscribe(
     ] = None,
     count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="End after so many events.")] = None,
     policy: Annotated[str, typer.Option(help="If this reads too slowly: block, drop-oldest or drop-new.")] = "block",
+    name: Annotated[
+        str | None,
+        typer.Option(help="Read under this name: who reads under it next goes on behind the last event printed."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Print events as they come, through a node of this machine: the payload, or lines of JSON with all there is."""
@@ -144,7 +148,8 @@ def subscribe(
     remote = Remote.find(node)
     seen = 0
     try:
-        for line in remote.subscribe(topics, since=None if since is None else parse_when(since), policy=policy):
+        when = None if since is None else parse_when(since)
+        for line in remote.subscribe(topics, since=when, policy=policy, name=name):
             if "subscribed" in line:
                 err.print(f"subscribed to {escape(', '.join(line['subscribed']))}")
                 continue
@@ -152,15 +157,26 @@ def subscribe(
                 sys.stdout.write(json_.dumps(line, ensure_ascii=False) + "\n")
             elif "lagged" in line:
                 err.print(f"{line['lagged']} events of {escape(line['topic'])} were dropped: this reader was too slow")
+            elif "reason" in line:
+                err.print(_told_gap(line), highlight=False)
             else:
                 sys.stdout.write(_plain(line, named=len(topics) > 1))
             sys.stdout.flush()
-            seen += "lagged" not in line
+            if name is not None:
+                remote.ack(name, line)
+            seen += "payload" in line
             if seen == count:
                 return
     except Stopped:
         return
     err.print("the node has stopped")
+
+
+def _told_gap(line: dict[str, Any]) -> str:
+    """Events that a named reader was owed and will not get, as a sentence."""
+    many = f"events {line['first']} to {line['last']}" if line["first"] < line["last"] else f"event {line['first']}"
+    whose = f"{escape(line['publisher'][:8])} in {escape(line['topic'])}"
+    return f"{many} of {whose} cannot be had any more ({line['reason']})"
 
 
 def _plain(line: dict[str, Any], *, named: bool) -> str:

@@ -7,8 +7,9 @@ events, `diary` what happened, `wire` makes frames of messages, `identity` says 
 `run` and `control` make a process of a node, `cluster` a network of processes.
 """
 
-from grapevine.net.envelope import Event
+from grapevine.net.envelope import Event, Gap
 from grapevine.net.inbox import Inbox, Lagged
 from grapevine.net.node import Node, NoPath
+from grapevine.net.reader import Reader
 
-__all__ = ["Event", "Inbox", "Lagged", "NoPath", "Node"]
+__all__ = ["Event", "Gap", "Inbox", "Lagged", "NoPath", "Node", "Reader"]

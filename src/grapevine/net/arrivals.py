@@ -128,7 +128,7 @@ class Arrivals:
     def _refuse(self, connection: Connection, event: StoredEvent, *, pulled: bool) -> None:
         """A validator does not want it. It is seen, or it would be asked for again. Who was asked is innocent."""
         if event.topic in self._ledger:
-            self._ledger.note(event.topic, event.publisher.full, event.sequence, self._connections.loop.time())
+            self._ledger.refuse(event.topic, event.publisher.full, event.sequence, self._connections.loop.time())
         if pulled:
             self.rejected["refused"] += 1
         else:

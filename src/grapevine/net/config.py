@@ -79,6 +79,12 @@ class NodeConfig(Config):
     patience: int = parameter(
         8, "answers without an event after which it is given up (and counted)", source="ours: several neighbours", low=1
     )
+    order_s: float = parameter(
+        60.0,
+        "seconds that a named reader waits for a missing event before later ones of its publisher; then it gets a Gap",
+        source="ours: longer than giving up takes",
+        low=0,
+    )
     membership_s: float = parameter(
         600.0, "seconds that a publisher stays a member of a topic which it does not subscribe to", source="ours", low=0
     )

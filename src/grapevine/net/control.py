@@ -21,7 +21,7 @@ import logging
 import math
 import os
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,13 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.identity import PeerId
 from grapevine.net.contacts import parse_endpoint
-from grapevine.net.envelope import Event
+from grapevine.net.envelope import Event, Gap
 from grapevine.net.inbox import Inbox, Lagged, policy_of
 from grapevine.net.metrics import registry_of
 from grapevine.net.node import Node, NoPath
+from grapevine.net.reader import Reader
 
 CONTROL_FILE = "control.json"
 UNIX = "unix:"  # before the path of a socket
@@ -54,6 +56,8 @@ class Control:
         self._node: Node
         self._runner: web.AppRunner | None = None
         self._streams: set[asyncio.Task[Any]] = set()
+        # Named readers that are streamed, by topic and name, and who streams them.
+        self._readers: dict[tuple[str, str], tuple[Reader, asyncio.Task[Any]]] = {}
 
     async def serve(self, node: Node, at: str = "127.0.0.1:0") -> str:
         """Answer at HOST:PORT or unix:PATH, and write down where; UsageError if that cannot be."""
@@ -66,6 +70,7 @@ class Control:
                 web.get("/stats", self._stats),
                 web.post("/publish", self._publish),
                 web.get("/subscribe", self._subscribe),
+                web.post("/ack", self._ack),
             ]
         )
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=_SHUTDOWN_S)
@@ -168,7 +173,14 @@ class Control:
         policy, since = policy_of(request.query.get("policy", "block")), _number(request, "since")
         if len(self._streams) >= _STREAMS:
             return _error(503, f"there are {_STREAMS} streams already; close one")
-        inboxes = [self._node.subscribe(topic, policy=policy, since=since) for topic in topics]
+        name = request.query.get("name")
+        inboxes: Sequence[Inbox | Reader] = (
+            [self._node.subscribe(topic, policy=policy, since=since) for topic in topics]
+            if name is None
+            else [
+                self._node.subscribe(topic, name=name, ack="explicit", policy=policy, since=since) for topic in topics
+            ]
+        )
         this = asyncio.current_task()
         assert this is not None
         self._streams.add(this)
@@ -176,7 +188,7 @@ class Control:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 for inbox in inboxes:
-                    await stack.enter_async_context(inbox)
+                    await self._enter(inbox, this, stack)
                 await response.prepare(request)
                 await response.write(_line({"subscribed": topics}))
                 async with asyncio.TaskGroup() as group:
@@ -189,8 +201,35 @@ class Control:
             self._streams.discard(this)
         return response
 
+    async def _enter(self, inbox: Inbox | Reader, this: asyncio.Task[Any], stack: contextlib.AsyncExitStack) -> None:
+        """Begin to read. Under a name, the stream takes over from one that is still there: whoever comes back has lost
+        its connection, perhaps before this end of it has noticed."""
+        if isinstance(inbox, Reader):
+            at = inbox.topic, inbox.name
+            if at in self._readers:
+                _, before = self._readers[at]
+                before.cancel()
+                await asyncio.wait([before])
+            await stack.enter_async_context(inbox)
+            self._readers[at] = inbox, this
+            stack.callback(self._readers.pop, at)
+        else:
+            await stack.enter_async_context(inbox)
 
-async def _pump(inbox: Inbox, response: web.StreamResponse) -> None:
+    async def _ack(self, request: web.Request) -> web.Response:
+        """Whoever streams under a name has handled an event, and all before it of the same publisher."""
+        (topic,), name = _topics(request, most=1), request.query.get("name", "")
+        if (topic, name) not in self._readers:
+            raise UsageError(f"nobody streams {topic!r} under the name {name!r}; ack while /subscribe?name= goes on")
+        sequence = request.query.get("sequence", "")
+        if not sequence.isascii() or not sequence.isdigit():
+            raise UsageError(f"sequence={sequence!r}: give the sequence of an event, or the last one of a gap")
+        reader, _ = self._readers[topic, name]
+        await reader.ack_up_to(PeerId.parse(request.query.get("publisher", "")), int(sequence))
+        return web.json_response({"acknowledged": int(sequence)})
+
+
+async def _pump(inbox: Inbox | Reader, response: web.StreamResponse) -> None:
     """Events of one topic as lines; a reader that is slow holds up its own inbox only."""
     while True:
         try:
@@ -202,8 +241,11 @@ async def _pump(inbox: Inbox, response: web.StreamResponse) -> None:
         await response.write(_line(line))
 
 
-def described(event: Event) -> dict[str, Any]:
-    """An event as JSON has it; `text` if the payload is one."""
+def described(event: Event | Gap) -> dict[str, Any]:
+    """An event as JSON has it, with `text` if the payload is one; or a gap, by its `reason`."""
+    if isinstance(event, Gap):
+        lost = {"publisher": str(event.publisher), "first": event.first, "last": event.last, "reason": event.reason}
+        return {"topic": event.topic} | lost
     line: dict[str, Any] = {
         "topic": event.topic,
         "publisher": str(event.publisher),

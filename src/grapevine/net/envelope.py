@@ -10,6 +10,7 @@ import struct
 from collections import OrderedDict
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Literal
 
 from grapevine.model.errors import PeerError
 from grapevine.model.identity import SEAL_BYTES, PeerId, SignedEvent
@@ -29,6 +30,30 @@ class Event:
     sequence: int  # of this publisher in this topic, from 1
     time: float  # when it was published, in seconds since the epoch by the publisher's clock
     payload: bytes
+
+    @property
+    def id(self) -> str:
+        """What tells it apart from every other event, for whoever wants to handle each once: publisher, sequence, and
+        topic."""
+        return f"{self.publisher}/{self.sequence}/{self.topic}"
+
+
+Loss = Literal["retention", "given up", "late"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Events that a named reader was owed and will not get, in the place where they would have come (`reader`).
+
+    Reasons: `retention`: this node removed them before they were read; `given up`: no neighbour that was asked had
+    them; `late`: they did not come within `order_s`, while later ones of their publisher waited.
+    """
+
+    topic: str
+    publisher: PeerId
+    first: int  # sequence of the first
+    last: int  # and of the last of them
+    reason: Loss
 
 
 def stamped(time_ms: int, payload: bytes) -> bytes:

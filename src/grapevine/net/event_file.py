@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -21,12 +21,14 @@ from typing import NamedTuple
 from grapevine.model.config import Config, parameter
 from grapevine.model.errors import UsageError
 from grapevine.model.identity import PeerId
+from grapevine.net.positions import SCHEMA as _READERS
+from grapevine.net.positions import Place, Positions
 
 LAST_SEQUENCE = 2**63 - 1
 EVENT_OVERHEAD = 128  # bytes on disk beside payload and signature: some 90 for small events, 300 for those of 1 kB
 
 _APPLICATION = 0x47525056  # "GRPV", in the file's header
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2  # 1 had no named readers
 _SCHEMA = """
 CREATE TABLE streams (
     stream INTEGER PRIMARY KEY, publisher BLOB NOT NULL, topic INTEGER NOT NULL,
@@ -45,6 +47,7 @@ CREATE INDEX events_of_topics_by_arrival ON events (topic, number);
 CREATE TABLE topics (topic INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);
 CREATE TABLE subscriptions (topic INTEGER PRIMARY KEY, name TEXT NOT NULL, since_ms INTEGER NOT NULL);
 """
+_TABLES = ("streams", "events", "topics", "subscriptions", "readers", "positions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,7 @@ class EventFile:
             self._sql = sqlite3.connect(path, timeout=10.0, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise UsageError(f"{path}: cannot be opened ({error}); choose another folder") from None
+        self._positions = Positions(self._sql)
         try:
             self._prepare(read_only=read_only)
         except sqlite3.OperationalError as error:
@@ -120,22 +124,27 @@ class EventFile:
         (application,) = self._sql.execute("PRAGMA application_id").fetchone()
         (version,) = self._sql.execute("PRAGMA user_version").fetchone()
         if (application, version) == (0, 0) and not self._sql.execute("SELECT 1 FROM sqlite_master").fetchone():
-            for statement in _SCHEMA.split(";"):
-                self._sql.execute(statement)
+            self._lay_out(_SCHEMA + _READERS)
             self._sql.execute(f"PRAGMA application_id = {_APPLICATION}")
-            self._sql.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
         elif application != _APPLICATION:
             raise UsageError(f"{self.path}: is a database of another program; choose another folder")
+        elif version == 1:
+            self._lay_out(_READERS)
         elif version != _SCHEMA_VERSION:
             raise UsageError(
                 f"{self.path}: has version {version} of the layout, this program version {_SCHEMA_VERSION};"
                 " move it away to start empty"
             )
         self._sql.execute("COMMIT")
-        for table in ("streams", "events", "topics", "subscriptions"):
+        for table in _TABLES:
             self._sql.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()  # noqa: S608
         if read_only:
             self._sql.execute("PRAGMA query_only = ON")
+
+    def _lay_out(self, schema: str) -> None:
+        for statement in schema.split(";"):
+            self._sql.execute(statement)
+        self._sql.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
 
     def close(self) -> None:
         """The last one to close the file tidies it up."""
@@ -209,12 +218,29 @@ class EventFile:
         return found
 
     def subscribe(self, topic: int, name: str, since_ms: int) -> None:
-        """Remember that the application wants a topic, from this time on; what it said first stays."""
-        self._sql.execute("INSERT OR IGNORE INTO subscriptions VALUES (?, ?, ?)", (_signed(topic), name, since_ms))
+        """Remember that the application wants a topic, from this time on; an earlier time that it said before stays."""
+        self._sql.execute(
+            "INSERT INTO subscriptions VALUES (?, ?, ?)"
+            " ON CONFLICT (topic) DO UPDATE SET since_ms = min(since_ms, excluded.since_ms)",
+            (_signed(topic), name, since_ms),
+        )
 
     def unsubscribe(self, topic: int) -> None:
-        """Forget that the application wants a topic. Its events stay until retention takes them."""
+        """Forget that the application wants a topic, and who read it. Its events stay until retention takes them."""
         self._sql.execute("DELETE FROM subscriptions WHERE topic = ?", (_signed(topic),))
+        self._positions.forget(_signed(topic), None)
+
+    def open_reader(self, topic: int, name: str, since_ms: int | None) -> int:
+        """The number of a topic's named reader, new or old (`Positions.open`)."""
+        return self._positions.open(_signed(topic), name, since_ms)
+
+    def forget_reader(self, topic: int, name: str) -> int:
+        """Remove a topic's named reader; 0 if there was none."""
+        return self._positions.forget(_signed(topic), name)
+
+    def move_reader(self, reader: int, positions: Mapping[int, int]) -> None:
+        """Note what the reader has acknowledged (`Positions.move`)."""
+        self._positions.move(reader, positions)
 
     # Retention
 
@@ -317,6 +343,19 @@ class EventFile:
             (_signed(topic), after, limit),
         )
         return [StoredEvent(PeerId(publisher), _unsigned(key), *rest) for publisher, key, *rest in rows]
+
+    def readers(self, topic: int) -> list[str]:
+        """The names of a topic's readers."""
+        return self._positions.names(_signed(topic))
+
+    def places(self, reader: int) -> list[Place]:
+        """Every stream of the reader's topic, and how far it has come there."""
+        return self._positions.places(reader)
+
+    def extent(self, stream: int) -> tuple[int, int]:
+        """The last number of a stream, and its floor."""
+        (last, floor) = self._sql.execute("SELECT last, floor FROM streams WHERE stream = ?", (stream,)).fetchone()
+        return last, floor
 
     def last_arrival(self, topic: int, before_ms: int | None = None) -> int:
         """The number of the last event of a topic that had come by this time, or by now; 0 if none had."""

@@ -43,6 +43,7 @@ class Account:
     missing: dict[int, float] = field(default_factory=dict)  # by number: since when it is known to be missing
     asked: dict[int, int] = field(default_factory=dict)  # by missing number: how many answers did not have it
     given_up: set[int] = field(default_factory=set)  # nobody is asked for them any more; they may still come
+    refused: set[int] = field(default_factory=set)  # by validators: they need not come, and are not here
 
     def has(self, sequence: int) -> bool:
         """Whether the event needs not come: it is here, or over."""
@@ -115,6 +116,17 @@ class Ledger:
         self._digests.pop(topic, None)
         return True
 
+    def refuse(self, topic: int, publisher: bytes, sequence: int, now: float) -> None:
+        """An event came that a validator does not want: it is neither missing nor here. The topic must be open.
+
+        As many are remembered as a stream may have gaps; of the oldest beyond that only named readers notice.
+        """
+        if self.note(topic, publisher, sequence, now):
+            refused = self._topics[topic][publisher].refused
+            refused.add(sequence)
+            if len(refused) > self._gap_limit:
+                refused.discard(min(refused))
+
     def lose(self, topic: int, publisher: bytes, sequence: int, now: float) -> None:
         """An event that came could not be kept: it is missing again."""
         account = self._topics.get(topic, {}).get(publisher)
@@ -169,6 +181,7 @@ class Ledger:
         for sequence in over:
             self._found(account, sequence)
         account.given_up = {sequence for sequence in account.given_up if sequence > floor}
+        account.refused = {sequence for sequence in account.refused if sequence > floor}
         self.given_up += len(over) if lost else 0
         account.floor = max(account.floor, floor)
         account.last = max(account.last, floor)
@@ -214,6 +227,10 @@ class Ledger:
             if account.last
         ]
 
+    def account(self, topic: int, publisher: bytes) -> Account | None:
+        """What is known of a stream, for named readers; not to be changed. None if the topic or stream is unknown."""
+        return self._topics.get(topic, {}).get(publisher)
+
     def last(self, topic: int, publisher: bytes) -> int:
         """The highest number that is known of a stream; 0 if none is."""
         account = self._topics.get(topic, {}).get(publisher)
@@ -231,7 +248,8 @@ def _merged(one: Account, other: Account) -> Account:
     }
     asked = {sequence: times for sequence, times in one.asked.items() if sequence in missing}
     given_up = {sequence for sequence in one.given_up if sequence > floor and not other.has(sequence)}
-    return Account(floor, last, {n: since for n, since in missing.items() if n not in given_up}, asked, given_up)
+    still = {n: since for n, since in missing.items() if n not in given_up}
+    return Account(floor, last, still, asked, given_up, one.refused | other.refused)
 
 
 def gaps(numbers: Iterable[int]) -> list[Gap]:

@@ -21,10 +21,11 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from grapevine.kernels.jit import compiling_told
 from grapevine.model import arguments
+from grapevine.model.errors import UsageError
 from grapevine.model.identity import PeerId
 from grapevine.net.arrivals import Validator
 from grapevine.net.assembly import Assembly
@@ -40,6 +41,7 @@ from grapevine.net.live_system import live_system
 from grapevine.net.node_card import as_html, one_line
 from grapevine.net.opening import check_opening, node_config
 from grapevine.net.publishing import NoPath
+from grapevine.net.reader import Acknowledging, Reader, acknowledging, reader_name
 from grapevine.net.tls_transport import TlsTransport
 from grapevine.net.transport import MakeTransport
 
@@ -120,19 +122,63 @@ class Node:
         patience = self.config.publish_s if timeout is None else arguments.amount("timeout", timeout, "seconds")
         return await self.parts.publishing.publish(topic, payload, patience)
 
+    @overload
     def subscribe(
         self, topic: str, *, size: int = 1_000, policy: Policy = "block", since: float | None = None
-    ) -> Inbox:
-        """The topic's events from now on, or from this time on (seconds since the epoch); use it with `async with`."""
-        return Inbox(
+    ) -> Inbox: ...
+
+    @overload
+    def subscribe(
+        self,
+        topic: str,
+        *,
+        name: str,
+        ack: Acknowledging = "auto",
+        size: int = 1_000,
+        policy: Policy = "block",
+        since: float | None = None,
+    ) -> Reader: ...
+
+    def subscribe(
+        self,
+        topic: str,
+        *,
+        name: str | None = None,
+        ack: Acknowledging = "auto",
+        size: int = 1_000,
+        policy: Policy = "block",
+        since: float | None = None,
+    ) -> Inbox | Reader:
+        """The topic's events from now on, or from this time on (seconds since the epoch); use it with `async with`.
+
+        Without a name the subscription ends with the block, and what comes afterwards is missed. With one it is
+        durable (`reader`): the topic stays wanted, and the next who reads under this name, after whatever crash, goes
+        on behind the last event that was acknowledged: by asking for the next one (`ack="auto"`), or by
+        `await events.ack(event)` (`ack="explicit"`). It also gets `Gap`s, and `since` counts for the first time only.
+        """
+        parts, topic_id = self.parts, self._topic(topic)
+        since_ms = None if since is None else int(arguments.amount("since", since, "seconds since 1970") * 1e3)
+        if name is None:
+            if ack != "auto":
+                raise UsageError(f"ack={ack!r}: only a named reader acknowledges; give name=…, too")
+            enter, leave = parts.topics.enter, parts.topics.leave
+            return Inbox(
+                topic, topic_id, parts.store, size=size, policy=policy, since_ms=since_ms, enter=enter, leave=leave
+            )
+        if policy != "block":
+            raise UsageError(f"policy={policy!r}: a named reader misses nothing by being slow; leave it out")
+        return Reader(
             topic,
-            self._topic(topic),
-            self.parts.store,
-            size=size,
-            policy=policy,
-            since_ms=None if since is None else int(arguments.amount("since", since, "seconds since 1970") * 1e3),
-            enter=self.parts.topics.enter,
-            leave=self.parts.topics.leave,
+            topic_id,
+            reader_name(name),
+            parts.store,
+            parts.ledger,
+            size=arguments.whole("size", size, low=1),
+            acknowledging=acknowledging(ack),
+            since_ms=since_ms,
+            order_s=self.config.order_s,
+            enter=parts.topics.enter_named,
+            leave=parts.topics.leave,
         )
 
     async def subscribe_for_good(self, topic: str) -> None:
@@ -144,9 +190,21 @@ class Node:
         is open; the unit is one that all nodes share, as events an hour. Vitis with `rates=declared` weighs it."""
         self.parts.host.declare_rate(self._topic(topic), arguments.amount("rate", rate))
 
-    async def unsubscribe(self, topic: str) -> None:
-        """The topic is no longer wanted; open inboxes of it get nothing more."""
-        await self.parts.topics.forget(self._topic(topic))
+    async def unsubscribe(self, topic: str, *, name: str | None = None) -> None:
+        """The topic is no longer wanted; open inboxes of it get nothing more, and named readers are forgotten.
+
+        With a name only that reader is forgotten, and the topic stays wanted; UsageError if there is none.
+        """
+        topic_id = self._topic(topic)
+        if name is None:
+            await self.parts.topics.forget(topic_id)
+        elif not await self.parts.topics.forget_reader(topic_id, reader_name(name)):
+            known = ", ".join(await self.parts.store.readers(topic_id)) or "no named reader"
+            raise UsageError(f"{name!r} does not read {topic!r}; there is {known}")
+
+    async def readers(self, topic: str) -> list[str]:
+        """The names under which the topic is read, now or when somebody comes back."""
+        return await self.parts.store.readers(self._topic(topic))
 
     @property
     def subscriptions(self) -> list[str]:

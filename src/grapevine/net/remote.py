@@ -59,11 +59,15 @@ class Remote:
             connection.close()
 
     def subscribe(
-        self, topics: list[str], *, since: float | None = None, policy: str = "block"
+        self, topics: list[str], *, since: float | None = None, policy: str = "block", name: str | None = None
     ) -> Generator[dict[str, Any], None, None]:
-        """Lines as the node sends them: first `subscribed`, then events, or `lagged`; ends when the node stops."""
+        """Lines as the node sends them: first `subscribed`, then events, or `lagged`; ends when the node stops.
+
+        With a name the stream is durable: it goes on behind what was acknowledged (`ack`), and has gaps (`reason`).
+        """
         query = [("topic", topic) for topic in topics] + [("policy", policy)]
         query += [] if since is None else [("since", str(since))]
+        query += [] if name is None else [("name", name)]
         connection, response = self._ask("GET", "/subscribe", query, None, _ANSWER_S)
         try:
             if connection.sock is not None:
@@ -72,6 +76,21 @@ class Remote:
                 yield json.loads(line)
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise GrapevineError(f"{self.url}: the stream broke off ({error}); is the node still running?") from None
+        finally:
+            connection.close()
+
+    def ack(self, name: str, line: dict[str, Any]) -> None:
+        """An event or gap, a line of `subscribe` under this name that is still being read, was handled.
+
+        It is on the node's disk when this returns, and does not come again.
+        """
+        last = line["last"] if "reason" in line else line["sequence"]
+        query = {"topic": line["topic"], "name": name, "publisher": line["publisher"], "sequence": last}
+        connection, response = self._ask("POST", "/ack", query, None, _ANSWER_S)
+        try:
+            response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise GrapevineError(f"{self.url}: broke off ({error}); the event may come again") from None
         finally:
             connection.close()
 

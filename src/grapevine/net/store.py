@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.identity import PeerId
 from grapevine.net.event_file import EventFile, Retention, StoredEvent
+from grapevine.net.positions import Place
 
 STORE_FILE = "events.sqlite"
 BATCH_CHANGES = 1_000  # in one transaction, so that nobody waits long for others
@@ -112,8 +113,20 @@ class Store:
         await self._change(lambda file: file.subscribe(topic, name, since_ms))
 
     async def unsubscribe(self, topic: int) -> None:
-        """Forget that the application wants a topic. Its events stay until retention takes them."""
+        """Forget that the application wants a topic, and its readers. Its events stay until retention takes them."""
         await self._change(lambda file: file.unsubscribe(topic))
+
+    async def open_reader(self, topic: int, name: str, since_ms: int | None) -> int:
+        """The number of a topic's reader of this name; it is made if there is none (`Positions.open`)."""
+        return await self._change(lambda file: file.open_reader(topic, name, since_ms))
+
+    async def forget_reader(self, topic: int, name: str) -> bool:
+        """Remove a topic's reader of this name; False if there was none."""
+        return bool(await self._change(lambda file: file.forget_reader(topic, name)))
+
+    async def move_reader(self, reader: int, positions: Mapping[int, int]) -> None:
+        """Note by stream what is the first event that the reader has not acknowledged."""
+        await self._change(lambda file: file.move_reader(reader, positions))
 
     async def trim(self, now_ms: int) -> int:
         """Remove what is beyond the retention, in steps between which others may write; how many events that were.
@@ -161,6 +174,28 @@ class Store:
     async def arrivals(self, topic: int, after: int, limit: int) -> list[StoredEvent]:
         """Events of a topic in the order in which they came, after this arrival."""
         return await self._ask(lambda file: file.arrivals(topic, after, limit))
+
+    async def readers(self, topic: int) -> list[str]:
+        """The names of a topic's readers, in alphabetical order."""
+        return await self._ask(lambda file: file.readers(topic))
+
+    async def places(self, reader: int) -> list[Place]:
+        """Every stream of the reader's topic, and how far it has come there."""
+        return await self._ask(lambda file: file.places(reader))
+
+    async def stretch(
+        self, stream: int, publisher: PeerId, topic: int, first: int, limit: int
+    ) -> tuple[list[StoredEvent], int, int]:
+        """Events of a stream from the first on, in order, at most so many; its last number; and its floor.
+
+        An event that comes while this is asked may be among them and beyond the last number, never the other way round.
+        """
+
+        def look(file: EventFile) -> tuple[list[StoredEvent], int, int]:
+            last, floor = file.extent(stream)
+            return file.since(publisher, topic, first - 1, limit), last, floor
+
+        return await self._ask(look)
 
     async def last_arrival(self, topic: int, before_ms: int | None = None) -> int:
         """The number of the last event of a topic that had come by this time, or by now; 0 if none had."""

@@ -46,6 +46,7 @@ from grapevine.net.config import NodeConfig
 from grapevine.net.event_file import StoredEvent
 from grapevine.net.inbox import Inbox
 from grapevine.net.ledger import Ledger
+from grapevine.net.reader import Reader
 from grapevine.net.store import Store
 from grapevine.systems.contracts.peer import Address
 
@@ -91,7 +92,7 @@ class Topic:
     is_wanted: bool = False
     is_for_good: bool = False  # wanted without a reader, too
     since_ms: int = 0  # events are wanted from this time on
-    readers: list[Inbox] = field(default_factory=list)
+    readers: list[Inbox | Reader] = field(default_factory=list)
     member_until: float | None = None  # it published here, and is a member until then
     publications: int = 0  # under way
     changes: int = 0  # under way, or waiting for their turn
@@ -201,7 +202,32 @@ class Topics:
             await self.leave(inbox)
             raise
 
-    async def leave(self, inbox: Inbox) -> None:
+    async def enter_named(self, reader: Reader) -> int:
+        """A named reader comes: the topic is wanted for good from the first time on. Its number in the store.
+
+        UsageError if somebody reads under its name already.
+        """
+        if self._is_closed:
+            raise UsageError("the node is closed; open another")
+        async with self._changing(reader.topic_id) as topic:
+            if any(isinstance(other, Reader) and other.name == reader.name for other in topic.readers):
+                raise UsageError(f"{reader.name!r} reads {reader.topic!r} already; close that reader, or choose a name")
+            topic.is_for_good = True
+            await self._want(topic, reader.topic, _now_ms() if reader.since_ms is None else reader.since_ms)
+            number = await self._store.open_reader(topic.id, reader.name, reader.since_ms)
+            topic.readers.append(reader)
+        return number
+
+    async def forget_reader(self, topic_id: int, name: str) -> bool:
+        """How far a named reader came is forgotten, and whoever reads under the name gets nothing more; the topic stays
+        wanted. False if there is no such reader."""
+        async with self._changing(topic_id) as topic:
+            for reader in topic.readers:
+                if isinstance(reader, Reader) and reader.name == name:
+                    reader.close()
+            return await self._store.forget_reader(topic_id, name)
+
+    async def leave(self, inbox: Inbox | Reader) -> None:
         """A reader goes. After the last one the topic is forgotten, unless it is wanted for good."""
         self._topics[inbox.topic_id].readers.remove(inbox)
         async with self._changing(inbox.topic_id) as topic:
@@ -217,13 +243,22 @@ class Topics:
 
     async def _want(self, topic: Topic, name: str, since_ms: int) -> None:
         if topic.is_wanted:
-            topic.since_ms = min(since_ms, topic.since_ms)
+            if since_ms < topic.since_ms:
+                await self._look_back(topic, name, since_ms)
             return
         await self._store.subscribe(topic.id, name, since_ms)
         await self._open_account(topic.id)
         topic.is_wanted, topic.name, topic.since_ms = True, name, since_ms
         self._chronicle.on_subscribed(topic.id, name)
         self._overlay.subscribe(topic.id)
+
+    async def _look_back(self, topic: Topic, name: str, since_ms: int) -> None:
+        """What was too old until now is wanted: its account begins anew, so that partners are asked for it."""
+        await self._store.subscribe(topic.id, name, since_ms)
+        possessed = await self._possessed(topic.id)
+        topic.since_ms = since_ms
+        self._ledger.close(topic.id)  # and open at once, since others note what comes without asking
+        self._ledger.open(topic.id, possessed, self._overlay.now)
 
     async def _forget(self, topic: Topic) -> None:
         if not topic.is_wanted:
@@ -237,6 +272,9 @@ class Topics:
         except BaseException:
             self._overlay.subscribe(topic.id)  # it is still wanted, then
             raise
+        for reader in topic.readers:
+            if isinstance(reader, Reader):
+                reader.close()  # what it had read is forgotten, too
         name, topic.is_wanted, topic.name = topic.name, False, ""
         if not is_member:
             self._ledger.close(topic.id)
@@ -331,9 +369,11 @@ class Topics:
             self._topics.pop(topic.id, None)
 
     async def _open_account(self, topic_id: int) -> None:
+        self._ledger.open(topic_id, await self._possessed(topic_id), self._overlay.now)
+
+    async def _possessed(self, topic_id: int) -> list[tuple[bytes, int, int, list[int]]]:
         possessed = await self._store.possessed(topic_id, self._config.gap_limit)
-        rows = [(publisher.full, last, floor, missing) for publisher, last, floor, missing in possessed]
-        self._ledger.open(topic_id, rows, self._overlay.now)
+        return [(publisher.full, last, floor, missing) for publisher, last, floor, missing in possessed]
 
 
 def _now_ms() -> int:
