@@ -6,20 +6,19 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from grapevine.model.errors import UsageError
-from grapevine.net import Event, Gap, Node, publishing
+from grapevine.net import Event, Gap, Node
 from grapevine.net.event_file import Retention
+from grapevine.net.surroundings import Surroundings, wall_clock_us
 from tests.net.hostile import eventually
 from tests.net.nodes import during, endpoint, opening, payloads, silence
 
-HOUR_MS = 3_600_000
+HOUR_US = 3_600_000_000
 
 
 async def publish(node: Node, *texts: bytes) -> None:
@@ -92,15 +91,11 @@ def test_what_retention_took_before_it_was_read_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [None, "billing"])
-def test_who_asks_for_the_past_of_a_topic_that_is_subscribed_already_gets_it(
-    name: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_asks_for_the_past_of_a_topic_that_is_subscribed_already_gets_it(name: str | None) -> None:
     async def scenario() -> None:
-        async with opening() as a, opening(a) as b:
-            long_ago = SimpleNamespace(time_ns=lambda: time.time_ns() - HOUR_MS * 1_000_000)
-            with monkeypatch.context() as patch:
-                patch.setattr(publishing, "time", long_ago)
-                await publish(a, b"1", b"2", b"3")
+        an_hour_ago = Surroundings(clock_us=lambda: wall_clock_us() - HOUR_US)
+        async with opening(surroundings=an_hour_ago) as a, opening(a) as b:
+            await publish(a, b"1", b"2", b"3")
             await b.subscribe_for_good("x")
             topic = b.parts.system.topic("x")
             await eventually(lambda: b.parts.ledger.last(topic, a.id.full) == 3)  # they are too old for it

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from grapevine.net.event_file import StoredEvent
 from grapevine.net.ledger import Ledger
 from grapevine.net.recovery import CLOCKS_DIFFER_MS
 from grapevine.net.store import Store, StoreError
+from grapevine.net.surroundings import wall_clock_ms
 from grapevine.net.topics import Topics
 from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import Address
@@ -54,12 +54,13 @@ class Arrivals:
         ledger: Ledger,
         store: Store,
         topics: Topics,
+        clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self.me = connections.identity.id
         self.rejected: Counter[str] = Counter()  # by reason
         self.validators: dict[int, list[Validator]] = {}
         self._config, self._system, self._connections = config, system, connections
-        self._ledger, self._store, self._topics = ledger, store, topics
+        self._ledger, self._store, self._topics, self._clock_ms = ledger, store, topics, clock_ms
         self._seals = Seals()
         self._waiting: deque[_Arrival] = deque()
         self._news = asyncio.Event()
@@ -104,7 +105,7 @@ class Arrivals:
     ) -> StoredEvent | None:
         most = self._config.payload_bytes
         try:
-            event = self._seals.check(topic, sequence, envelope, time.time_ns() // 1_000_000)
+            event = self._seals.check(topic, sequence, envelope, self._clock_ms())
             if len(event.payload) > most + TIME_BYTES:
                 raise PeerError(f"an event of {len(event.payload):,} bytes came; {most:,} are allowed")
             if self._topics.is_wanted(topic) and not self._system.may_publish(topic, event.publisher):

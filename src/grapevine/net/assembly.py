@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from random import Random
 
 from grapevine.model.errors import GrapevineError
@@ -27,6 +26,7 @@ from grapevine.net.live_system import messages_of
 from grapevine.net.publishing import Publishing
 from grapevine.net.recovery import Recovery
 from grapevine.net.reunion import Reunion
+from grapevine.net.surroundings import REAL_WORLD, Surroundings
 from grapevine.net.topics import Topics
 from grapevine.net.transport import Endpoint, MakeTransport
 from grapevine.systems.contracts.live import LiveSystem
@@ -47,10 +47,12 @@ class Assembly:
         network: str,
         transport: MakeTransport,
         diary: Diary | None,
+        surroundings: Surroundings = REAL_WORLD,
     ) -> None:
         self.config, self.endpoint = config, ("", 0)
         self.folder, self.system, self.store = folder, system, folder.store
-        self._session = time.time_ns() // 1_000
+        self.surroundings, clock_ms = surroundings, surroundings.clock_ms
+        self._session = surroundings.clock_us()
         random = Random(self._session)
         self.chronicle = Chronicle(folder.identity.id, diary)
         self.connections = Connections(
@@ -66,15 +68,15 @@ class Assembly:
         )
         self.host = Host(system, self.connections)
         self.ledger = Ledger(config.gap_limit)
-        self.topics = Topics(config, self.store, self.ledger, self.host, self.chronicle)
-        self.arrivals = Arrivals(config, system, self.connections, self.ledger, self.store, self.topics)
+        self.topics = Topics(config, self.store, self.ledger, self.host, self.chronicle, clock_ms)
+        self.arrivals = Arrivals(config, system, self.connections, self.ledger, self.store, self.topics, clock_ms)
         self.recovery = Recovery(
             config, self.topics, self.ledger, self.store, self.connections, self.arrivals.take_kept, random
         )
         self.incoming = Incoming(self.host, self.topics, self.ledger, self.arrivals, self.recovery, self.chronicle)
         self.reunion = Reunion(self.connections, config.retry_s, self.host.meet, random)
         self.publishing = Publishing(
-            folder.identity, system, config, self.store, self.topics, self.host, self._is_alone
+            folder.identity, system, config, self.store, self.topics, self.host, self._is_alone, clock_ms
         )
         self.tasks: list[asyncio.Task[None]] = []
         self.is_closing = False
@@ -89,7 +91,7 @@ class Assembly:
         remembered = [contact.id.address for contact in self.folder.contacts(self.connections.contacts)]
         for name, since_ms in (await self.store.subscriptions()).items():
             await self.topics.want(self.system.topic(name), name, since_ms)
-        self.endpoint = await self.connections.listen(*at, announce, time.time_ns() // 1_000_000)
+        self.endpoint = await self.connections.listen(*at, announce, self.surroundings.clock_ms())
         if self.system.needs_contacts:
             await self.reunion.call_all()
         self.host.start([topic.id for topic in self.topics.wanted()], self._session)
@@ -143,7 +145,7 @@ class Assembly:
     async def trim(self) -> None:
         """Remove events beyond the retention; a disk that refuses is logged."""
         try:
-            await self.store.trim(time.time_ns() // 1_000_000)
+            await self.store.trim(self.surroundings.clock_ms())
         except GrapevineError as error:
             _log.error("old events were not removed: %s", error)
 

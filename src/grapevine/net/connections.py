@@ -71,7 +71,7 @@ class Connections:
         )
         self._contact: Contact | None = None  # our own; known once we listen
         self._open: dict[Address, Connection] = {}
-        self._all: set[Connection] = set()  # also those that have not said hello yet, or are closing
+        self._all: dict[Connection, None] = {}  # in order; also those that have not said hello yet, or are closing
         self._all_gone = asyncio.Event()
         self._called: dict[Endpoint, PeerId] = {}  # who was found at endpoints that the host knows
         self._listener: Listener | None = None
@@ -193,7 +193,7 @@ class Connections:
 
     def admit(self, connection: Connection, peer: PeerId) -> None:
         """PeerError if the node is closing or full, or the peer is banned, or this very node."""
-        self._all.add(connection)
+        self._all[connection] = None
         if self._closed:
             raise PeerError("this node is closing")
         if len(self._all) > 2 * self.config.most_connections:
@@ -254,7 +254,7 @@ class Connections:
 
     def on_closed(self, connection: Connection) -> None:
         """Without a farewell, whoever was there has crashed, or the network has: the host is told."""
-        self._all.discard(connection)
+        self._all.pop(connection, None)
         self._all_gone.set()
         if connection.id is None or self._open.get(connection.address) is not connection:
             return

@@ -16,6 +16,7 @@ from grapevine.net.contacts import Contact, Contacts
 from grapevine.net.event_file import Retention
 from grapevine.net.identity import Identity
 from grapevine.net.store import Store
+from grapevine.net.surroundings import REAL_WORLD, Surroundings
 
 LOCK_FILE = "lock"
 CONTACTS_FILE = "contacts"
@@ -33,7 +34,9 @@ class DataFolder:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, folder: str | Path | None, retention: Retention, *, synced: bool) -> AsyncIterator[DataFolder]:
+    async def open(
+        cls, folder: str | Path | None, retention: Retention, *, synced: bool, surroundings: Surroundings = REAL_WORLD
+    ) -> AsyncIterator[DataFolder]:
         """The folder of a node, made if it is new; without one, a temporary folder that ends with the node.
 
         UsageError if another process uses it, or its key can be read by others. `synced`: commits survive a power cut.
@@ -44,9 +47,10 @@ class DataFolder:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="grapevine-node-"))
                 synced = False  # nothing of it outlives the process
             folder = Path(folder)
-            identity = Identity.open(folder)
+            identity = Identity.open(folder, surroundings.new_key)
             stack.enter_context(_locked(folder / LOCK_FILE))
-            async with await Store.open(folder, retention, synced=synced) as store:
+            work = surroundings.store_work()
+            async with await Store.open(folder, retention, synced=synced, work=work) as store:
                 yield cls(folder, identity, store, is_kept)
 
     def contacts(self, known: Contacts) -> list[Contact]:

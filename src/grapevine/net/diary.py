@@ -16,7 +16,6 @@ are written in hexadecimal. `time` is in microseconds since the epoch, by the cl
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from typing import Any
 import msgspec
 
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.net.surroundings import wall_clock_us
 from grapevine.systems.contracts.peer import Address
 
 SUFFIX = ".jsonl"
@@ -32,11 +32,6 @@ MOST_WAITING = 8 << 20  # bytes that are kept while the disk is full
 
 class DiaryError(GrapevineError):
     """The disk is full, or broken. A node can go on without its diary."""
-
-
-def wall_clock_us() -> int:
-    """Microseconds since the epoch, by this machine's clock: lines of several nodes are compared by it."""
-    return time.time_ns() // 1_000
 
 
 def as_hex(number: int) -> str:

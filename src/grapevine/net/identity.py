@@ -32,7 +32,7 @@ import os
 import ssl
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -73,13 +73,13 @@ class Identity:
         self.id = PeerId.of(key.public_key().public_bytes_raw())
 
     @classmethod
-    def open(cls, folder: Path) -> Identity:
-        """The identity in a data folder; a new one if there is none yet."""
+    def open(cls, folder: Path, make_key: Callable[[], Ed25519PrivateKey] = new_key) -> Identity:
+        """The identity in a data folder; a new one, with a key that `make_key` makes, if there is none yet."""
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = folder / KEY_FILE
             if not path.exists():
-                _create(path, key_to_pem(new_key()))
+                _create(path, key_to_pem(make_key()))
             identity = cls(_read_key(path), folder)
             _keep(folder / CERTIFICATE_FILE, identity.certificate())
         except OSError as error:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -42,6 +41,7 @@ from grapevine.net.node_card import as_html, one_line
 from grapevine.net.opening import check_opening, node_config
 from grapevine.net.publishing import NoPath
 from grapevine.net.reader import Acknowledging, Reader, acknowledging, reader_name
+from grapevine.net.surroundings import REAL_WORLD, Surroundings
 from grapevine.net.tls_transport import TlsTransport
 from grapevine.net.transport import MakeTransport
 
@@ -80,6 +80,7 @@ class Node:
         parameters: Mapping[str, Any] | None = None,
         validators: Mapping[str, Validator] | None = None,
         transport: MakeTransport | None = None,
+        surroundings: Surroundings = REAL_WORLD,
         **settings: Any,
     ) -> AsyncIterator[Node]:
         """A running node, closed at the end of the block. UsageError, in one sentence, if it cannot be opened so.
@@ -88,7 +89,8 @@ class Node:
         `bootstrap` are endpoints of nodes to begin with. `data_dir` keeps identity, subscriptions and events; without
         it they end with the node. `parameters` are those of the system (`grapevine systems vitis`), `settings`
         those of `NodeConfig`. `validators` are there before the first event comes (`validate`). `diary` is a folder for
-        what `grapevine collect` reads. `transport` is TLS over TCP, or another (`grapevine.net.transport`).
+        what `grapevine collect` reads. `transport` is TLS over TCP, or another (`grapevine.net.transport`);
+        `surroundings` are the clock, the keys and the threads of this machine, or others, for tests.
         """
         at, endpoints = parse_endpoint(listen), parse_endpoints(bootstrap)
         check_opening(
@@ -96,12 +98,21 @@ class Node:
             | {"data_dir": data_dir, "diary": diary, "validators": validators, "transport": transport}
         )
         config = node_config(system, settings, inspect.signature(cls.open).parameters)
-        async with DataFolder.open(data_dir, retention or Retention(), synced=config.durability == "power") as folder:
+        kept, synced = retention or Retention(), config.durability == "power"
+        async with DataFolder.open(data_dir, kept, synced=synced, surroundings=surroundings) as folder:
             live = live_system(system, parameters or {}, folder.identity.id)
             with compiling_told(system):
-                await asyncio.to_thread(live.warm_up)
-            written = None if diary is None else Diary(Path(diary), folder.identity.id.address)
-            parts = Assembly(folder, live, config, network=network, transport=transport or TlsTransport, diary=written)
+                await surroundings.aside(live.warm_up)
+            me, clock_us = folder.identity.id.address, surroundings.clock_us
+            parts = Assembly(
+                folder,
+                live,
+                config,
+                network=network,
+                transport=transport or TlsTransport,
+                diary=None if diary is None else Diary(Path(diary), me, clock_us=clock_us),
+                surroundings=surroundings,
+            )
             node = cls(parts)
             for topic, validator in (validators or {}).items():
                 node.validate(topic, validator)
@@ -183,7 +194,7 @@ class Node:
 
     async def subscribe_for_good(self, topic: str) -> None:
         """Subscribe without reading: events are kept, and readers may come and go, until `unsubscribe`."""
-        await self.parts.topics.want(self._topic(topic), topic, time.time_ns() // 1_000_000)
+        await self.parts.topics.want(self._topic(topic), topic, self.parts.surroundings.clock_ms())
 
     def declare_rate(self, topic: str, rate: float) -> None:
         """Say how often events are published in a topic that is subscribed to, or published in, for as long as the node

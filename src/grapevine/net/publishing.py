@@ -7,7 +7,6 @@ time the caller gets `NoPath`, and the event spreads when somebody asks this nod
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 
 from grapevine.model.errors import GrapevineError, UsageError
@@ -17,6 +16,7 @@ from grapevine.net.event_file import StoredEvent
 from grapevine.net.host import Host
 from grapevine.net.identity import Identity
 from grapevine.net.store import Store
+from grapevine.net.surroundings import wall_clock_ms
 from grapevine.net.topics import Topics
 from grapevine.systems.contracts.live import LiveSystem
 
@@ -37,9 +37,11 @@ class Publishing:
         topics: Topics,
         host: Host,
         is_alone: Callable[[], bool],
+        clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self._identity, self._system, self._config = identity, system, config
         self._store, self._topics, self._host, self._is_alone = store, topics, host, is_alone
+        self._clock_ms = clock_ms
         self._unsent: list[tuple[StoredEvent, asyncio.Future[None]]] = []  # and who waits until they are sent
         self._is_closed = False
 
@@ -69,7 +71,7 @@ class Publishing:
         return opened(topic, event)
 
     async def _keep(self, topic_id: int, payload: bytes) -> StoredEvent:
-        time_ms = time.time_ns() // 1_000_000
+        time_ms = self._clock_ms()
         content = stamped(time_ms, payload)
 
         def sign(sequence: int) -> bytes:
@@ -79,7 +81,7 @@ class Publishing:
 
     async def rejoin(self) -> None:
         """Be a member of topics that this node published in lately: events may have been on their way at its end."""
-        me, before_ms = self._identity.id, time.time_ns() // 1_000_000 - int(1e3 * self._config.membership_s)
+        me, before_ms = self._identity.id, self._clock_ms() - int(1e3 * self._config.membership_s)
         for (publisher, topic_id), last in (await self._store.last_sequences()).items():
             if publisher == me and self._system.may_publish(topic_id, publisher):
                 newest = await self._store.find(publisher, topic_id, [last])

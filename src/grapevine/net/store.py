@@ -3,7 +3,7 @@
 All changes go through one thread, which commits whatever has come together while the disk was busy with the commit
 before (group commit): one at a time when little happens, hundreds at once when much does. A change is acknowledged,
 that is, its `await` returns, when the disk has it. Questions have a thread and a connection of their own, do not wait
-for the disk, and see everything that was acknowledged before they were asked.
+for the disk, and see everything that was acknowledged before they were asked. The threads are those of `store_work`.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Any, TypeVar
 
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.identity import PeerId
 from grapevine.net.event_file import EventFile, Retention, StoredEvent
 from grapevine.net.positions import Place
+from grapevine.net.store_work import Acknowledge, StoreWork, ThreadedWork
 
 STORE_FILE = "events.sqlite"
 BATCH_CHANGES = 1_000  # in one transaction, so that nobody waits long for others
@@ -49,21 +49,25 @@ class _Change:
 class Store:
     """Events of one node, in its data folder. `async with await Store.open(folder) as store: …`"""
 
-    def __init__(self, writer: EventFile, reader: EventFile, retention: Retention) -> None:
+    def __init__(self, writer: EventFile, reader: EventFile, retention: Retention, work: StoreWork) -> None:
         self.path, self.retention = writer.path, retention
-        self._writer, self._reader = writer, reader
+        self._writer, self._reader, self._work = writer, reader, work
         self._loop = asyncio.get_running_loop()
         self._changes: SimpleQueue[_Change | None] = SimpleQueue()  # None is the last
-        self._writing = Thread(target=self._write, name="store writer", daemon=True)
-        self._reading = ThreadPoolExecutor(1, "store reader")
         self._closing: asyncio.Future[None] | None = None
-        self._writing.start()
+        work.start(self._write)
 
     @classmethod
-    async def open(cls, folder: Path, retention: Retention | None = None, *, synced: bool = True) -> Store:
-        """The store in a data folder; an empty one if there is none yet. Unsynced, it survives all but a power cut."""
-        writer, reader = await asyncio.to_thread(_open_twice, folder, synced)
-        return cls(writer, reader, retention or Retention())
+    async def open(
+        cls, folder: Path, retention: Retention | None = None, *, synced: bool = True, work: StoreWork | None = None
+    ) -> Store:
+        """The store in a data folder; an empty one if there is none yet. Unsynced, it survives all but a power cut.
+
+        `work` says how its work gets done; in threads, unless another is given.
+        """
+        work = work or ThreadedWork()
+        writer, reader = await work.prepare(partial(_open_twice, folder, synced))
+        return cls(writer, reader, retention or Retention(), work)
 
     async def __aenter__(self) -> Store:
         return self
@@ -75,12 +79,11 @@ class Store:
         """Finish what was begun, and let go of the file."""
         if self._closing is None:
             self._changes.put(None)
-            self._closing = asyncio.ensure_future(asyncio.to_thread(self._finish))
+            self._work.on_queued()
+            self._closing = asyncio.ensure_future(self._work.finish(self._close_files))
         await asyncio.shield(self._closing)
 
-    def _finish(self) -> None:
-        self._writing.join()
-        self._reading.shutdown()
+    def _close_files(self) -> None:
         self._reader.close()
         self._writer.close()
 
@@ -142,6 +145,7 @@ class Store:
         self._refuse_if_closed()
         change = _Change(work, size, self._loop.create_future())
         self._changes.put(change)
+        self._work.on_queued()
         answer: Answer = await change.done
         return answer
 
@@ -217,7 +221,7 @@ class Store:
     async def _ask(self, question: Callable[[EventFile], Answer]) -> Answer:
         self._refuse_if_closed()
         try:
-            return await self._loop.run_in_executor(self._reading, question, self._reader)
+            return await self._work.ask(question, self._reader)
         except sqlite3.Error as error:
             raise self._explained(error) from None
 
@@ -234,22 +238,20 @@ class Store:
         )
         return StoreError(f"{self.path}: cannot be {'read' if broken else 'used'} ({error}); {advice}")
 
-    # The writer's thread
+    # What the writer does (`Writing`)
 
-    def _write(self) -> None:
-        more = True
-        while more:
-            batch, more = self._gather()
-            self._commit(batch)
-            self._acknowledge(batch)
+    def _write(self, *, wait: bool) -> tuple[Acknowledge, bool]:
+        batch, more = self._gather(wait=wait)
+        self._commit(batch)
+        return partial(_settle, batch), more
 
-    def _gather(self) -> tuple[list[_Change], bool]:
-        """What has come, at least one change; and whether more can come."""
+    def _gather(self, *, wait: bool) -> tuple[list[_Change], bool]:
+        """What has come, at least one change if it waits; and whether more can come."""
         batch: list[_Change] = []
         size = 0
         try:
             while len(batch) < BATCH_CHANGES and size < BATCH_BYTES:
-                change = self._changes.get(block=not batch)
+                change = self._changes.get(block=wait and not batch)
                 if change is None:
                     return batch, False
                 batch.append(change)
@@ -279,12 +281,6 @@ class Store:
             self._writer.rollback()
         except sqlite3.Error:
             return  # SQLite has done it already, or will when the file is opened again
-
-    def _acknowledge(self, batch: list[_Change]) -> None:
-        try:
-            self._loop.call_soon_threadsafe(_settle, batch)
-        except RuntimeError:
-            return  # the loop is closed, and nobody waits any more
 
 
 def _open_twice(folder: Path, synced: bool) -> tuple[EventFile, EventFile]:

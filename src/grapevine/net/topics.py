@@ -33,8 +33,7 @@ Three rules hold whenever no change of the topic is under way; changes of one to
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -48,6 +47,7 @@ from grapevine.net.inbox import Inbox
 from grapevine.net.ledger import Ledger
 from grapevine.net.reader import Reader
 from grapevine.net.store import Store
+from grapevine.net.surroundings import wall_clock_ms
 from grapevine.systems.contracts.peer import Address
 
 
@@ -124,10 +124,16 @@ class Topics:
     """All topics of a node."""
 
     def __init__(
-        self, config: NodeConfig, store: Store, ledger: Ledger, overlay: Overlay, chronicle: Chronicle
+        self,
+        config: NodeConfig,
+        store: Store,
+        ledger: Ledger,
+        overlay: Overlay,
+        chronicle: Chronicle,
+        clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self._config, self._store, self._ledger = config, store, ledger
-        self._overlay, self._chronicle = overlay, chronicle
+        self._overlay, self._chronicle, self._clock_ms = overlay, chronicle, clock_ms
         self._topics: dict[int, Topic] = {}
         self._is_closed = False
 
@@ -161,7 +167,7 @@ class Topics:
         topic = self._topics.get(topic_id)
         if topic is not None and topic.is_wanted:
             return topic.since_ms
-        return _now_ms() - int(1e3 * self._config.recover_s)
+        return self._clock_ms() - int(1e3 * self._config.recover_s)
 
     def carried(self) -> Collection[int]:
         """Topics that the overlay wants or carries here."""
@@ -194,7 +200,7 @@ class Topics:
         if self._is_closed:
             raise UsageError("the node is closed; open another")
         async with self._changing(inbox.topic_id) as topic:
-            await self._want(topic, inbox.topic, _now_ms() if inbox.since_ms is None else inbox.since_ms)
+            await self._want(topic, inbox.topic, self._clock_ms() if inbox.since_ms is None else inbox.since_ms)
             topic.readers.append(inbox)
         try:
             await inbox.begin()
@@ -213,7 +219,7 @@ class Topics:
             if any(isinstance(other, Reader) and other.name == reader.name for other in topic.readers):
                 raise UsageError(f"{reader.name!r} reads {reader.topic!r} already; close that reader, or choose a name")
             topic.is_for_good = True
-            await self._want(topic, reader.topic, _now_ms() if reader.since_ms is None else reader.since_ms)
+            await self._want(topic, reader.topic, self._clock_ms() if reader.since_ms is None else reader.since_ms)
             number = await self._store.open_reader(topic.id, reader.name, reader.since_ms)
             topic.readers.append(reader)
         return number
@@ -374,7 +380,3 @@ class Topics:
     async def _possessed(self, topic_id: int) -> list[tuple[bytes, int, int, list[int]]]:
         possessed = await self._store.possessed(topic_id, self._config.gap_limit)
         return [(publisher.full, last, floor, missing) for publisher, last, floor, missing in possessed]
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
