@@ -74,13 +74,13 @@ class World:
         self.arrivals = Arrivals(config, system, cast(Any, self.connections), self.ledger, store, self.topics)
         self.recovered: list[Any] = []
         self.incoming = Incoming(
-            cast(Any, self.host), self.topics, self.ledger, self.arrivals, cast(Any, self), chronicle
+            cast(Any, self.host), self.topics, self.ledger, self.arrivals, cast(Any, self), cast(Any, self), chronicle
         )
 
     def on_digest(self, connection: Any, message: Any) -> None:
         self.recovered.append(message)
 
-    on_holdings = on_want = on_kept = on_digest
+    on_holdings = on_want = on_kept = on_confirm = on_confirmed = on_digest
 
     def notify(self, sequence: int, payload: bytes = b"news", **changes: Any) -> Notify:
         publisher = changes.get("publisher", self.alice.id)

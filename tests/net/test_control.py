@@ -199,6 +199,9 @@ def test_a_node_that_finds_nobody_says_so(tmp_path: Path) -> None:
                 async with session.post("/publish", params={"topic": "a", "timeout": "0.2"}, data=b"1") as answer:
                     assert answer.status == 503
                     assert "it is kept" in (await answer.json())["error"]
+                for acks, sentence in (("1.5", "give a whole number"), ("x", "give a number"), ("99", "from 0 to 64")):
+                    async with session.post("/publish", params={"topic": "a", "acks": acks}, data=b"1") as answer:
+                        assert answer.status == 400 and sentence in (await answer.json())["error"]
                 assert node.stats()["published"] == 1
 
         within(60, scenario)

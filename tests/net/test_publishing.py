@@ -13,6 +13,7 @@ import pytest
 from grapevine.model.errors import UsageError
 from grapevine.net.chronicle import Chronicle
 from grapevine.net.config import NodeConfig
+from grapevine.net.confirmations import NotConfirmed
 from grapevine.net.identity import Identity
 from grapevine.net.ledger import Ledger
 from grapevine.net.live_system import live_system
@@ -41,6 +42,19 @@ class Host(Overlay):
         return self.takes
 
 
+class Watched:
+    """Confirmations that never come."""
+
+    def __init__(self) -> None:
+        self.watched: list[tuple[int, int]] = []  # sequence, and how many are wanted
+
+    def watch(self, topic: int, sequence: int, acks: int) -> None:
+        self.watched.append((sequence, acks))
+
+    async def wait(self, topic: int, sequence: int, timeout: float) -> None:
+        raise NotConfirmed(sequence, 0, 1)
+
+
 class World:
     def __init__(self, folder: Path, store: Store, is_alone: bool = False) -> None:
         identity, config = Identity.open(folder), NodeConfig(payload_bytes=100)
@@ -49,7 +63,10 @@ class World:
         system = live_system("vitis", {}, identity.id)
         host = cast(Any, self.host)
         self.topic_id: Callable[[str], int] = system.topic
-        self.publishing = Publishing(identity, system, config, store, self.topics, host, lambda: is_alone)
+        self.confirmations = Watched()
+        self.publishing = Publishing(
+            *(identity, system, config, store, self.topics, host, cast(Any, self.confirmations)), lambda: is_alone
+        )
 
 
 @asynccontextmanager
@@ -75,28 +92,75 @@ def test_without_a_path_it_waits_and_goes_when_there_is_one(tmp_path: Path) -> N
             world.host.is_open = False
             publishing = asyncio.create_task(world.publishing.publish("x", b"news", 60.0))
             await eventually(lambda: world.publishing.unsent == 1)
-            world.publishing.send_unsent()
+            await world.publishing.send_unsent()
             assert world.publishing.unsent == 1 and not publishing.done()
             world.host.is_open, world.host.takes = True, False  # there is a path, but the peer fails
-            world.publishing.send_unsent()
+            await world.publishing.send_unsent()
             assert world.publishing.unsent == 1
             world.host.takes = True
-            world.publishing.send_unsent()
+            await world.publishing.send_unsent()
             assert (await publishing).sequence == 1 and world.host.sent == [1] and world.publishing.unsent == 0
 
     during(scenario())
 
 
-def test_who_waits_in_vain_is_told_and_the_event_is_kept(tmp_path: Path) -> None:
+def test_who_waits_in_vain_is_told_and_the_event_stays_on_offer(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world_in(tmp_path) as world:
+            topic = world.topic_id("x")
             world.host.is_open = False
             with pytest.raises(NoPath, match="nobody could take event 1 within 0 s; it is kept"):
                 await world.publishing.publish("x", b"news", 0.0)
+            assert await world.store.offers() == [(topic, 1, 0)] and not world.publishing.is_awaited
+            world.host.now += 10_000  # long after its membership would have ended
+            world.topics.follow()
+            assert world.topics.state(topic) is State.PUBLISHED
             world.host.is_open = True
-            world.publishing.send_unsent()
-            assert world.host.sent == [] and world.publishing.unsent == 0  # recovery brings it, not we
-            assert len(await world.store.find(world.me, world.topic_id("x"), [1])) == 1
+            await world.publishing.send_unsent()
+            assert world.host.sent == [1] and world.publishing.unsent == 0 and await world.store.offers() == []
+            world.host.now += 10_000
+            world.topics.follow()
+            assert topic not in world.host.members
+
+    during(scenario())
+
+
+def test_what_was_on_offer_is_so_in_the_next_session(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with world_in(tmp_path) as world:
+            world.host.is_open = False
+            for acks in (0, 2):
+                with pytest.raises(NoPath):
+                    await world.publishing.publish("x", b"news", 0.0, acks)
+        async with world_in(tmp_path) as world:
+            await world.publishing.resume_offers()
+            assert world.topics.state(world.topic_id("x")) is State.PUBLISHED and world.publishing.unsent == 2
+            await world.publishing.send_unsent()
+            assert world.host.sent == [1, 2] and world.confirmations.watched == [(2, 2)]
+            assert await world.store.offers() == [(world.topic_id("x"), 2, 2)]
+            await world.publishing.end_offer(world.topic_id("x"), 2)
+            assert await world.store.offers() == []
+
+    during(scenario())
+
+
+def test_an_offer_whose_event_is_gone_is_over(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with world_in(tmp_path) as world:
+            await world.store.offer(7, 3, 1)
+            await world.publishing.resume_offers()
+            assert await world.store.offers() == [] and world.publishing.unsent == 0
+
+    during(scenario())
+
+
+def test_an_event_that_nobody_confirmed_is_on_offer_from_the_moment_it_is_kept(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with world_in(tmp_path) as world:
+            with pytest.raises(NotConfirmed, match="0 of 1 others had event 1"):
+                await world.publishing.publish("x", b"news", 0.0, 1)
+            assert world.confirmations.watched == [(1, 1)]
+            assert await world.store.offers() == [(world.topic_id("x"), 1, 1)]
 
     during(scenario())
 

@@ -311,7 +311,7 @@ def test_a_store_of_the_layout_before_named_readers_is_taken_over(tmp_path: Path
 
     asyncio.run(make())
     file = sqlite3.connect(tmp_path / STORE_FILE)
-    file.executescript("DROP TABLE readers; DROP TABLE positions; PRAGMA user_version = 1;")
+    file.executescript("DROP TABLE readers; DROP TABLE positions; DROP TABLE offers; PRAGMA user_version = 1;")
     file.close()
 
     async def use() -> None:

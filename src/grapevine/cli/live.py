@@ -110,7 +110,12 @@ def publish(
     topic: Annotated[str, typer.Argument(help="The topic.")],
     payload: Annotated[str | None, typer.Argument(help="The payload, as text; '-' or nothing: standard input.")] = None,
     node: NodeOption = None,
-    timeout: Annotated[float | None, typer.Option(min=0, help="Seconds to wait for a path to others.")] = None,
+    acks: Annotated[
+        int, typer.Option(min=0, help="Wait until so many other nodes of the topic have it on their disks.")
+    ] = 0,
+    timeout: Annotated[
+        float | None, typer.Option(min=0, help="Seconds to wait for a path to others, and for --acks.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Publish an event through a node of this machine. At the end it is on that node's disk, and handed on."""
@@ -118,7 +123,7 @@ def publish(
 
     remote = Remote.find(node)
     content = sys.stdin.buffer.read() if payload in (None, "-") else str(payload).encode("utf-8", "surrogateescape")
-    done = remote.publish(topic, content, timeout=timeout)
+    done = remote.publish(topic, content, acks=acks, timeout=timeout)
     if json:
         print_json(done)
         return

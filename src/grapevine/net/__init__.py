@@ -9,7 +9,7 @@ events, `diary` what happened, `wire` makes frames of messages, `identity` says 
 
 from grapevine.net.envelope import Event, Gap
 from grapevine.net.inbox import Inbox, Lagged
-from grapevine.net.node import Node, NoPath
+from grapevine.net.node import Node, NoPath, NotConfirmed
 from grapevine.net.reader import Reader
 
-__all__ = ["Event", "Gap", "Inbox", "Lagged", "NoPath", "Node", "Reader"]
+__all__ = ["Event", "Gap", "Inbox", "Lagged", "NoPath", "Node", "NotConfirmed", "Reader"]

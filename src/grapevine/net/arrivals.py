@@ -55,9 +55,11 @@ class Arrivals:
         store: Store,
         topics: Topics,
         clock_ms: Callable[[], int] = wall_clock_ms,
+        on_kept: Callable[[StoredEvent], None] | None = None,
     ) -> None:
         self.me = connections.identity.id
         self.rejected: Counter[str] = Counter()  # by reason
+        self._on_kept = on_kept  # told of every event that is on the disk (`confirmations`)
         self.validators: dict[int, list[Validator]] = {}
         self._config, self._system, self._connections = config, system, connections
         self._ledger, self._store, self._topics, self._clock_ms = ledger, store, topics, clock_ms
@@ -178,6 +180,8 @@ class Arrivals:
     async def _keep(self, batch: list[_Arrival]) -> None:
         numbers = await self._store.append_all([arrival.event for arrival in batch])
         for came, number in zip(batch, numbers, strict=True):
+            if self._on_kept is not None:
+                self._on_kept(came.event)
             if number:  # otherwise the store had it already
                 self._topics.deliver(replace(came.event, arrival=number), came.sender, pulled=came.pulled)
 

@@ -15,6 +15,7 @@ from grapevine.model.errors import GrapevineError
 from grapevine.net.arrivals import Arrivals
 from grapevine.net.chronicle import Chronicle
 from grapevine.net.config import NodeConfig
+from grapevine.net.confirmations import ASK_S, Confirmations
 from grapevine.net.connections import Connections
 from grapevine.net.data_folder import DataFolder
 from grapevine.net.diary import Diary
@@ -69,14 +70,28 @@ class Assembly:
         self.host = Host(system, self.connections)
         self.ledger = Ledger(config.gap_limit)
         self.topics = Topics(config, self.store, self.ledger, self.host, self.chronicle, clock_ms)
-        self.arrivals = Arrivals(config, system, self.connections, self.ledger, self.store, self.topics, clock_ms)
+        self.confirmations = Confirmations(
+            self.topics,
+            self.store,
+            self.connections,
+            lambda topic, sequence: self.publishing.end_offer(topic, sequence),
+        )
+        self.arrivals = Arrivals(
+            *(config, system, self.connections, self.ledger, self.store, self.topics),
+            clock_ms,
+            on_kept=self.confirmations.on_kept,
+        )
         self.recovery = Recovery(
             config, self.topics, self.ledger, self.store, self.connections, self.arrivals.take_kept, random
         )
-        self.incoming = Incoming(self.host, self.topics, self.ledger, self.arrivals, self.recovery, self.chronicle)
+        self.incoming = Incoming(
+            *(self.host, self.topics, self.ledger, self.arrivals, self.recovery, self.confirmations, self.chronicle)
+        )
         self.reunion = Reunion(self.connections, config.retry_s, self.host.meet, random)
         self.publishing = Publishing(
-            folder.identity, system, config, self.store, self.topics, self.host, self._is_alone, clock_ms
+            *(folder.identity, system, config, self.store, self.topics, self.host, self.confirmations),
+            self._is_alone,
+            clock_ms,
         )
         self.tasks: list[asyncio.Task[None]] = []
         self.is_closing = False
@@ -96,6 +111,7 @@ class Assembly:
             await self.reunion.call_all()
         self.host.start([topic.id for topic in self.topics.wanted()], self._session)
         await self.publishing.rejoin()
+        await self.publishing.resume_offers()
         for address in remembered:
             self.host.meet(address)
         works = (self.arrivals.keep(), keep_house(self._chores(), self.host.failures), self.reunion.run())
@@ -104,6 +120,7 @@ class Assembly:
     def _chores(self) -> list[Chore]:
         return [
             Chore(0.0, self.publishing.send_unsent),
+            Chore(ASK_S, self.confirmations.ask),
             Chore(self.config.recover_every_s, self.topics.follow),
             Chore(self.config.recover_every_s, self.recovery.compare),
             Chore(1.0, self.connections.sweep),
@@ -124,6 +141,7 @@ class Assembly:
             await self._leave()
         await self.connections.close("this node stops")
         await self.recovery.close()
+        await self.confirmations.close()
         if self.tasks:
             await self.arrivals.all_kept()
         for task in self.tasks:
@@ -148,6 +166,12 @@ class Assembly:
             await self.store.trim(self.surroundings.clock_ms())
         except GrapevineError as error:
             _log.error("old events were not removed: %s", error)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something that was begun is not on the disk yet, or not on its way."""
+        begun = self.publishing.is_awaited or self.arrivals.waiting
+        return bool(begun or self.store.waiting or self.connections.unsent)
 
     def _is_alone(self) -> bool:
         """A network of one, for all it knows: nobody to join, nobody connected."""

@@ -34,7 +34,7 @@ from grapevine.net.contacts import parse_endpoint
 from grapevine.net.envelope import Event, Gap
 from grapevine.net.inbox import Inbox, Lagged, policy_of
 from grapevine.net.metrics import registry_of
-from grapevine.net.node import Node, NoPath
+from grapevine.net.node import Node, NoPath, NotConfirmed
 from grapevine.net.reader import Reader
 
 CONTROL_FILE = "control.json"
@@ -129,7 +129,7 @@ class Control:
             return _error(error.status, error.reason)
         except UsageError as error:
             return _error(400, str(error))
-        except NoPath as error:
+        except (NoPath, NotConfirmed) as error:
             return _error(503, str(error))
         except GrapevineError as error:
             return _error(500, str(error))
@@ -160,10 +160,14 @@ class Control:
 
     async def _publish(self, request: web.Request) -> web.Response:
         (topic,) = _topics(request, most=1)
-        timeout = _number(request, "timeout")
+        timeout, acks = _number(request, "timeout"), _number(request, "acks") or 0
+        if acks != int(acks):
+            raise UsageError(f"acks={acks:g}: give a whole number")
         payload = await request.read()
         # Whoever hangs up while the event waits for a path does not take it back: it is on the disk.
-        event = await asyncio.shield(asyncio.ensure_future(self._node.publish(topic, payload, timeout=timeout)))
+        event = await asyncio.shield(
+            asyncio.ensure_future(self._node.publish(topic, payload, acks=int(acks), timeout=timeout))
+        )
         return web.json_response(
             {"topic": topic, "publisher": str(event.publisher), "sequence": event.sequence, "time": event.time}
         )
@@ -210,11 +214,15 @@ class Control:
                 _, before = self._readers[at]
                 before.cancel()
                 await asyncio.wait([before])
+            stack.callback(self._forget, at, inbox)  # after the reader has left, as this is undone backwards
             await stack.enter_async_context(inbox)
             self._readers[at] = inbox, this
-            stack.callback(self._readers.pop, at)
         else:
             await stack.enter_async_context(inbox)
+
+    def _forget(self, at: tuple[str, str], reader: Reader) -> None:
+        if at in self._readers and self._readers[at][0] is reader:
+            del self._readers[at]
 
     async def _ack(self, request: web.Request) -> web.Response:
         """Whoever streams under a name has handled an event, and all before it of the same publisher."""
@@ -288,7 +296,7 @@ def _number(request: web.Request, name: str) -> float | None:
     except ValueError:
         number = math.nan
     if not 0 <= number < 1e12:
-        raise UsageError(f"{name}={text!r}: give seconds, as a number of zero or more")
+        raise UsageError(f"{name}={text!r}: give a number of zero or more")
     return number
 
 

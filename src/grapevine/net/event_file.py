@@ -5,15 +5,14 @@ remembers the last number that it has seen, and the highest that retention has r
 below the floor is over: it is neither missing, nor stored again. Both outlive the events, so that no number is used
 twice.
 
-SQLite counts in signed 64 bits. Topics may have all 64 (they are hashes) and are stored in two's complement; sequence
-numbers, which are compared, end at 2^63 - 1.
+Sequence numbers, which are compared, end at 2^63 - 1; topics are stored as `sqlite_numbers` says.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -21,14 +20,17 @@ from typing import NamedTuple
 from grapevine.model.config import Config, parameter
 from grapevine.model.errors import UsageError
 from grapevine.model.identity import PeerId
+from grapevine.net.offers import SCHEMA as _OFFERS
+from grapevine.net.offers import Offers
 from grapevine.net.positions import SCHEMA as _READERS
-from grapevine.net.positions import Place, Positions
+from grapevine.net.positions import Positions
+from grapevine.net.sqlite_numbers import signed, unsigned
 
 LAST_SEQUENCE = 2**63 - 1
 EVENT_OVERHEAD = 128  # bytes on disk beside payload and signature: some 90 for small events, 300 for those of 1 kB
 
 _APPLICATION = 0x47525056  # "GRPV", in the file's header
-_SCHEMA_VERSION = 2  # 1 had no named readers
+_SCHEMA_VERSION = 2  # 1 had no named readers and no offers
 _SCHEMA = """
 CREATE TABLE streams (
     stream INTEGER PRIMARY KEY, publisher BLOB NOT NULL, topic INTEGER NOT NULL,
@@ -47,7 +49,7 @@ CREATE INDEX events_of_topics_by_arrival ON events (topic, number);
 CREATE TABLE topics (topic INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);
 CREATE TABLE subscriptions (topic INTEGER PRIMARY KEY, name TEXT NOT NULL, since_ms INTEGER NOT NULL);
 """
-_TABLES = ("streams", "events", "topics", "subscriptions", "readers", "positions")
+_TABLES = ("streams", "events", "topics", "subscriptions", "readers", "positions", "offers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class EventFile:
             self._sql = sqlite3.connect(path, timeout=10.0, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise UsageError(f"{path}: cannot be opened ({error}); choose another folder") from None
-        self._positions = Positions(self._sql)
+        self.positions, self.offers = Positions(self._sql), Offers(self._sql)
         try:
             self._prepare(read_only=read_only)
         except sqlite3.OperationalError as error:
@@ -124,12 +126,12 @@ class EventFile:
         (application,) = self._sql.execute("PRAGMA application_id").fetchone()
         (version,) = self._sql.execute("PRAGMA user_version").fetchone()
         if (application, version) == (0, 0) and not self._sql.execute("SELECT 1 FROM sqlite_master").fetchone():
-            self._lay_out(_SCHEMA + _READERS)
+            self._lay_out(_SCHEMA + _READERS + _OFFERS)
             self._sql.execute(f"PRAGMA application_id = {_APPLICATION}")
         elif application != _APPLICATION:
             raise UsageError(f"{self.path}: is a database of another program; choose another folder")
         elif version == 1:
-            self._lay_out(_READERS)
+            self._lay_out(_READERS + _OFFERS)
         elif version != _SCHEMA_VERSION:
             raise UsageError(
                 f"{self.path}: has version {version} of the layout, this program version {_SCHEMA_VERSION};"
@@ -184,16 +186,24 @@ class EventFile:
         return self._insert(stream, last, event) if event.sequence > floor else 0
 
     def publish(
-        self, publisher: PeerId, topic: int, time_ms: int, payload: bytes, sign: Callable[[int], bytes]
+        self,
+        publisher: PeerId,
+        topic: int,
+        time_ms: int,
+        payload: bytes,
+        sign: Callable[[int], bytes],
+        acks: int = 0,
     ) -> StoredEvent:
-        """Keep a new event under the stream's next number, which is signed with it."""
+        """Keep a new event under the stream's next number, which is signed with it; on offer until so many confirm."""
         sequence = self.next_sequence(publisher, topic)
         event = StoredEvent(publisher, topic, sequence, time_ms, payload, sign(sequence))
         stream, last, _ = self._stream(publisher, topic)
+        if acks:
+            self.offers.add(topic, sequence, acks)
         return replace(event, arrival=self._insert(stream, last, event))
 
     def _insert(self, stream: int, last: int, event: StoredEvent) -> int:
-        topic = _signed(event.topic)
+        topic = signed(event.topic)
         values = (stream, topic, event.sequence, event.time_ms, event.size, event.payload, event.signature)
         inserted = self._sql.execute(
             "INSERT INTO events (stream, topic, sequence, time_ms, bytes, payload, signature)"
@@ -211,7 +221,7 @@ class EventFile:
         """The stream's number, its last sequence and its floor; it is made if it is new."""
         found = self._known_stream(publisher, topic)
         if found is None:
-            values = (publisher.full, _signed(topic))
+            values = (publisher.full, signed(topic))
             made = self._sql.execute("INSERT INTO streams (publisher, topic) VALUES (?, ?)", values)
             assert made.lastrowid is not None
             found = made.lastrowid, 0, 0
@@ -222,25 +232,13 @@ class EventFile:
         self._sql.execute(
             "INSERT INTO subscriptions VALUES (?, ?, ?)"
             " ON CONFLICT (topic) DO UPDATE SET since_ms = min(since_ms, excluded.since_ms)",
-            (_signed(topic), name, since_ms),
+            (signed(topic), name, since_ms),
         )
 
     def unsubscribe(self, topic: int) -> None:
         """Forget that the application wants a topic, and who read it. Its events stay until retention takes them."""
-        self._sql.execute("DELETE FROM subscriptions WHERE topic = ?", (_signed(topic),))
-        self._positions.forget(_signed(topic), None)
-
-    def open_reader(self, topic: int, name: str, since_ms: int | None) -> int:
-        """The number of a topic's named reader, new or old (`Positions.open`)."""
-        return self._positions.open(_signed(topic), name, since_ms)
-
-    def forget_reader(self, topic: int, name: str) -> int:
-        """Remove a topic's named reader; 0 if there was none."""
-        return self._positions.forget(_signed(topic), name)
-
-    def move_reader(self, reader: int, positions: Mapping[int, int]) -> None:
-        """Note what the reader has acknowledged (`Positions.move`)."""
-        self._positions.move(reader, positions)
+        self._sql.execute("DELETE FROM subscriptions WHERE topic = ?", (signed(topic),))
+        self.positions.forget(topic, None)
 
     # Retention
 
@@ -329,7 +327,7 @@ class EventFile:
     def last_sequences(self) -> dict[tuple[PeerId, int], int]:
         """The last number of every stream, by publisher and topic."""
         rows = self._sql.execute("SELECT publisher, topic, last FROM streams")
-        return {(PeerId(publisher), _unsigned(topic)): last for publisher, topic, last in rows}
+        return {(PeerId(publisher), unsigned(topic)): last for publisher, topic, last in rows}
 
     def subscriptions(self) -> dict[str, int]:
         """Topics that the application wants, by name, and since when (ms)."""
@@ -340,17 +338,9 @@ class EventFile:
         rows = self._sql.execute(
             "SELECT publisher, events.topic, sequence, time_ms, payload, signature, number FROM events"
             " JOIN streams USING (stream) WHERE events.topic = ? AND number > ? ORDER BY number LIMIT ?",
-            (_signed(topic), after, limit),
+            (signed(topic), after, limit),
         )
-        return [StoredEvent(PeerId(publisher), _unsigned(key), *rest) for publisher, key, *rest in rows]
-
-    def readers(self, topic: int) -> list[str]:
-        """The names of a topic's readers."""
-        return self._positions.names(_signed(topic))
-
-    def places(self, reader: int) -> list[Place]:
-        """Every stream of the reader's topic, and how far it has come there."""
-        return self._positions.places(reader)
+        return [StoredEvent(PeerId(publisher), unsigned(key), *rest) for publisher, key, *rest in rows]
 
     def extent(self, stream: int) -> tuple[int, int]:
         """The last number of a stream, and its floor."""
@@ -361,21 +351,21 @@ class EventFile:
         """The number of the last event of a topic that had come by this time, or by now; 0 if none had."""
         condition, values = ("", ()) if before_ms is None else (" AND time_ms < ?", (before_ms,))
         query = f"SELECT coalesce(max(number), 0) FROM events WHERE topic = ?{condition}"  # noqa: S608
-        (number,) = self._sql.execute(query, (_signed(topic), *values)).fetchone()
+        (number,) = self._sql.execute(query, (signed(topic), *values)).fetchone()
         return int(number)
 
     def possessed(self, topic: int, window: int) -> list[tuple[PeerId, int, int, list[int]]]:
         """Streams of a topic: publisher, last, floor, and what is missing among the last `window`."""
-        rows = self._sql.execute("SELECT publisher, last, floor FROM streams WHERE topic = ?", (_signed(topic),))
+        rows = self._sql.execute("SELECT publisher, last, floor FROM streams WHERE topic = ?", (signed(topic),))
         streams = [(PeerId(publisher), last, floor) for publisher, last, floor in rows.fetchall()]
         return [(publisher, last, floor, self.missing(publisher, topic, window)) for publisher, last, floor in streams]
 
     def bytes_by_topic(self) -> dict[int, int]:
         """Bytes of events kept, as retention counts them."""
-        return {_unsigned(topic): size for topic, size in self._sql.execute("SELECT topic, bytes FROM topics")}
+        return {unsigned(topic): size for topic, size in self._sql.execute("SELECT topic, bytes FROM topics")}
 
     def _known_stream(self, publisher: PeerId, topic: int) -> tuple[int, int, int] | None:
-        values = (publisher.full, _signed(topic))
+        values = (publisher.full, signed(topic))
         found = self._sql.execute("SELECT stream, last, floor FROM streams WHERE publisher = ? AND topic = ?", values)
         row: tuple[int, int, int] | None = found.fetchone()
         return row
@@ -390,11 +380,3 @@ def _enough(rows: Iterable[_Row], excess: int) -> list[_Row]:
         taken.append(row)
         excess -= row.bytes
     return taken
-
-
-def _signed(topic: int) -> int:
-    return topic - 2**64 if topic >= 2**63 else topic
-
-
-def _unsigned(topic: int) -> int:
-    return topic + 2**64 if topic < 0 else topic

@@ -6,10 +6,11 @@ from typing import Any
 
 from grapevine.net.arrivals import Arrivals
 from grapevine.net.chronicle import Chronicle
+from grapevine.net.confirmations import Confirmations
 from grapevine.net.connection import Connection
 from grapevine.net.host import Host
 from grapevine.net.ledger import Ledger
-from grapevine.net.messages import Digest, Holdings, Kept, Want
+from grapevine.net.messages import Confirm, Confirmed, Digest, Holdings, Kept, Want
 from grapevine.net.recovery import Recovery
 from grapevine.net.topics import Topics
 from grapevine.systems.contracts.peer import Message
@@ -19,9 +20,16 @@ class Incoming:
     """Takes every message that is not about contacts (`Connections`), once the peer runs."""
 
     def __init__(
-        self, host: Host, topics: Topics, ledger: Ledger, arrivals: Arrivals, recovery: Recovery, chronicle: Chronicle
+        self,
+        host: Host,
+        topics: Topics,
+        ledger: Ledger,
+        arrivals: Arrivals,
+        recovery: Recovery,
+        confirmations: Confirmations,
+        chronicle: Chronicle,
     ) -> None:
-        self._host, self._topics, self._ledger = host, topics, ledger
+        self._host, self._topics, self._ledger, self._confirmations = host, topics, ledger, confirmations
         self._arrivals, self._recovery, self._chronicle = arrivals, recovery, chronicle
 
     def receive(self, connection: Connection, message: Message) -> None:
@@ -38,6 +46,10 @@ class Incoming:
             self._recovery.on_want(connection, message)
         elif isinstance(message, Kept):
             self._recovery.on_kept(connection, message)
+        elif isinstance(message, Confirm):
+            self._confirmations.on_confirm(connection, message)
+        elif isinstance(message, Confirmed):
+            self._confirmations.on_confirmed(connection, message)
         else:
             self._host.on_message(connection.address, message)
 

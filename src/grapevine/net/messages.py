@@ -78,6 +78,24 @@ class Holdings(Message, frozen=True):
     answer: bool  # it answers Holdings of the receiver's, and is not to be answered by Holdings again
 
 
+class Confirm(Message, frozen=True):
+    """Have you these events of mine on your disk? Sent by a publisher that wants to know (`confirmations`) to those
+    with whom it exchanges the topic's events, again and again until it knows.
+
+    The receiver answers with `Confirmed` about those that it has, now or when they are written.
+    """
+
+    topic: int
+    sequences: tuple[int, ...]  # of the sender's own stream; the receiver reads 500
+
+
+class Confirmed(Message, frozen=True):
+    """These events of yours are on my disk: the answer to a `Confirm`. Nothing proves it."""
+
+    topic: int
+    sequences: tuple[int, ...]
+
+
 class Want(Message, frozen=True):
     """Send me what you keep of one stream: what comes after `after`, and what I miss before it.
 

@@ -17,6 +17,7 @@ _GAUGES = {
     "subscriptions": "Topics that applications want",
     "carried": "Topics that the node wants or carries for others",
     "unsent": "Events that wait for somebody to hand them to",
+    "unconfirmed": "Events that fewer others have confirmed than were to",
     "dropped": "Events that readers who are connected now were too slow for",
 }
 _COUNTERS = {

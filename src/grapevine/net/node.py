@@ -28,6 +28,7 @@ from grapevine.model.errors import UsageError
 from grapevine.model.identity import PeerId
 from grapevine.net.arrivals import Validator
 from grapevine.net.assembly import Assembly
+from grapevine.net.confirmations import MOST_ACKS, NotConfirmed
 from grapevine.net.connections import Connections
 from grapevine.net.contacts import parse_endpoint, parse_endpoints
 from grapevine.net.data_folder import DataFolder
@@ -45,7 +46,7 @@ from grapevine.net.surroundings import REAL_WORLD, Surroundings
 from grapevine.net.tls_transport import TlsTransport
 from grapevine.net.transport import MakeTransport
 
-__all__ = ["NoPath", "Node"]
+__all__ = ["NoPath", "Node", "NotConfirmed"]
 
 
 class Node:
@@ -124,14 +125,17 @@ class Node:
 
     # Publishing and subscribing
 
-    async def publish(self, topic: str, payload: bytes, *, timeout: float | None = None) -> Event:
+    async def publish(self, topic: str, payload: bytes, *, acks: int = 0, timeout: float | None = None) -> Event:
         """Publish an event. It is on the disk, and handed on, when this returns; NoPath after the time-out.
 
-        In a topic that nobody else is known to want it is kept: whoever comes within `membership_s` asks for it.
+        With `acks`, so many other nodes of the topic have it on their disks, too; NotConfirmed after the time-out. An
+        event that nobody took, or too few have confirmed, stays on offer until they have. In a topic that nobody else
+        is known to want it is kept: whoever comes within `membership_s` asks for it.
         """
+        wanted = arguments.whole("acks", acks, high=MOST_ACKS)
         arguments.text("topic", topic)
         patience = self.config.publish_s if timeout is None else arguments.amount("timeout", timeout, "seconds")
-        return await self.parts.publishing.publish(topic, payload, patience)
+        return await self.parts.publishing.publish(topic, payload, patience, wanted)
 
     @overload
     def subscribe(
@@ -264,7 +268,7 @@ class Node:
         """Wait until everything that was begun is on the disk, and on its way; TimeoutError if it takes longer."""
         parts = self.parts
         async with asyncio.timeout(arguments.amount("timeout", timeout, "seconds")):
-            while parts.publishing.unsent or parts.store.waiting or parts.connections.unsent or parts.arrivals.waiting:
+            while parts.is_busy:
                 await asyncio.sleep(0.01)
 
     # What it tells about itself
@@ -287,6 +291,7 @@ class Node:
             "recovered": self.parts.recovery.recovered,
             "given_up": self.parts.ledger.given_up,
             "unsent": self.parts.publishing.unsent,
+            "unconfirmed": self.parts.confirmations.pending,
             "rejected": dict(self.parts.arrivals.rejected | connections.conduct.counts),
             "counts": dict(connections.counts),
             "failures": dict(self.parts.host.failures),

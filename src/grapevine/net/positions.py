@@ -10,7 +10,7 @@ Invariants:
    has a position behind its last event. A stream without a position became known later, and is owed from its first
    event on, as far as that was published after the topic was wanted.
 
-`EventFile` has one of these, and calls it between its `begin` and `commit`.
+`EventFile` has one of these; what is changed between its `begin` and `commit` is on the disk after the latter.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from grapevine.net.sqlite_numbers import signed
 
 SCHEMA = """
 CREATE TABLE readers (
@@ -38,7 +40,7 @@ class Place(NamedTuple):
 
 
 class Positions:
-    """The readers of a file. Topics are those of its tables, in two's complement."""
+    """The readers of a file. A change counts when the file commits."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql
@@ -49,6 +51,7 @@ class Positions:
         If there is none yet it is made: it begins with what comes from now on, or with what came from this time on and
         is kept.
         """
+        topic = signed(topic)
         found = self._sql.execute("SELECT reader FROM readers WHERE topic = ? AND name = ?", (topic, name)).fetchone()
         if found is not None:
             return int(found[0])
@@ -70,7 +73,7 @@ class Positions:
     def forget(self, topic: int, name: str | None) -> int:
         """Remove the topic's reader of this name, or all of them; how many there were."""
         readers = self._sql.execute(
-            "SELECT reader FROM readers WHERE topic = ? AND (? IS NULL OR name = ?)", (topic, name, name)
+            "SELECT reader FROM readers WHERE topic = ? AND (? IS NULL OR name = ?)", (signed(topic), name, name)
         ).fetchall()
         self._sql.executemany("DELETE FROM positions WHERE reader = ?", readers)
         self._sql.executemany("DELETE FROM readers WHERE reader = ?", readers)

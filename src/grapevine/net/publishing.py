@@ -1,28 +1,45 @@
 """Publishing: an event goes to the disk first, then to the overlay, and waits if the overlay has no path for it.
 
 Acknowledged means kept: whatever happens after `publish` has stored an event, it is not lost. If nobody takes it in
-time the caller gets `NoPath`, and the event spreads when somebody asks this node, a member of the topic, for it.
+time the caller gets `NoPath`, and the event stays on offer (`offers`), also after a restart: this node stays a member
+of the topic, hands the event on as soon as there is a path, and gives it to whoever asks. With `acks`, `publish` waits
+until so many others have it on their disks (`confirmations`), and it stays on offer until they have.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.net.config import NodeConfig
+from grapevine.net.confirmations import Confirmations
 from grapevine.net.envelope import Event, envelope_of, opened, published_ms, stamped
 from grapevine.net.event_file import StoredEvent
 from grapevine.net.host import Host
 from grapevine.net.identity import Identity
 from grapevine.net.store import Store
 from grapevine.net.surroundings import wall_clock_ms
-from grapevine.net.topics import Topics
+from grapevine.net.topics import Topic, Topics
 from grapevine.systems.contracts.live import LiveSystem
 
 
 class NoPath(GrapevineError):  # noqa: N818 - it says what is the case
     """Nobody took the event in time. It is kept, and spreads as soon as somebody can."""
+
+
+Key = tuple[int, int]  # topic and sequence
+
+
+@dataclass(slots=True)
+class _Unsent:
+    """An event that has no path yet."""
+
+    event: StoredEvent
+    acks: int
+    taken: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class Publishing:
@@ -36,25 +53,35 @@ class Publishing:
         store: Store,
         topics: Topics,
         host: Host,
+        confirmations: Confirmations,
         is_alone: Callable[[], bool],
         clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self._identity, self._system, self._config = identity, system, config
         self._store, self._topics, self._host, self._is_alone = store, topics, host, is_alone
+        self._confirmations = confirmations
         self._clock_ms = clock_ms
-        self._unsent: list[tuple[StoredEvent, asyncio.Future[None]]] = []  # and who waits until they are sent
+        self._unsent: dict[Key, _Unsent] = {}
+        self._members: dict[Key, Topic] = {}  # of events on offer: their topics, in which the node stays a member
         self._is_closed = False
 
     @property
     def unsent(self) -> int:
-        """Events that wait for a path."""
+        """Events that wait for a path, whether somebody waits for that or not."""
         return len(self._unsent)
 
-    async def publish(self, topic: str, payload: bytes, timeout: float) -> Event:
-        """Keep an event, then hand it to the overlay. UsageError if it may not be published; NoPath after the time-out.
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits in `publish` until an event has a path."""
+        return any(not unsent.taken.done() for unsent in self._unsent.values())
 
-        It is on the disk, and will spread, as soon as NoPath can be raised.
+    async def publish(self, topic: str, payload: bytes, timeout: float, acks: int = 0) -> Event:
+        """Keep an event, then hand it to the overlay, then wait until so many others have it on their disks.
+
+        UsageError if it may not be published; NoPath, NotConfirmed after the time-out. As soon as they can be raised,
+        the event is on the disk, and it stays on offer until it is taken, or confirmed.
         """
+        began = asyncio.get_running_loop().time()
         if self._is_closed:
             raise UsageError("the node is closed; open another")
         if not isinstance(payload, bytes) or len(payload) > self._config.payload_bytes:
@@ -65,19 +92,25 @@ class Publishing:
         if not self._system.may_publish(topic_id, me):
             raise UsageError(f"{topic!r} is not published by this node; its own feeds begin with {me}/")
         async with self._topics.publishing(topic_id):
-            event = await self._keep(topic_id, payload)
+            event = await self._keep(topic_id, payload, acks)
             self._topics.on_published(event)
-        await self._hand_on(event, timeout)
+            if acks:
+                await self._stay(topic_id, event.sequence)
+        await self._hand_on(event, timeout, acks)
+        if acks:
+            self._confirmations.watch(topic_id, event.sequence, acks)
+            left = timeout - (asyncio.get_running_loop().time() - began)
+            await self._confirmations.wait(topic_id, event.sequence, max(left, 0.0))
         return opened(topic, event)
 
-    async def _keep(self, topic_id: int, payload: bytes) -> StoredEvent:
+    async def _keep(self, topic_id: int, payload: bytes, acks: int) -> StoredEvent:
         time_ms = self._clock_ms()
         content = stamped(time_ms, payload)
 
         def sign(sequence: int) -> bytes:
             return self._identity.sign(topic_id, sequence, content).seal
 
-        return await self._store.publish(self._identity.id, topic_id, time_ms, content, sign)
+        return await self._store.publish(self._identity.id, topic_id, time_ms, content, sign, acks)
 
     async def rejoin(self) -> None:
         """Be a member of topics that this node published in lately: events may have been on their way at its end."""
@@ -89,39 +122,77 @@ class Publishing:
                     async with self._topics.publishing(topic_id):
                         pass  # that is enough to become a member
 
-    async def _hand_on(self, event: StoredEvent, timeout: float) -> None:
+    async def _hand_on(self, event: StoredEvent, timeout: float, acks: int) -> None:
         if self._is_alone() or self._send(event):
             return
-        sent = asyncio.get_running_loop().create_future()
-        self._unsent.append((event, sent))
+        unsent = self._unsent[event.topic, event.sequence] = _Unsent(event, acks)
         try:
-            await asyncio.wait_for(sent, timeout)
+            await asyncio.wait_for(asyncio.shield(unsent.taken), timeout)
         except TimeoutError:
+            await self._keep_on_offer(unsent)
             raise NoPath(
                 f"nobody could take event {event.sequence} within {timeout:g} s; it is kept, and spreads"
                 " when a neighbour is there: check that a bootstrap node is reachable"
             ) from None
+        except (NoPath, asyncio.CancelledError):
+            await asyncio.shield(asyncio.ensure_future(self._keep_on_offer(unsent)))
+            raise
 
     def _send(self, event: StoredEvent) -> bool:
         if not self._host.has_path(event.topic):
             return False
         return self._host.publish(event.topic, envelope_of(event), event.sequence)
 
-    def send_unsent(self) -> None:
+    # Offers
+
+    async def _keep_on_offer(self, unsent: _Unsent) -> None:
+        """An event that nobody took waits beyond its publisher's patience, and beyond the node's session."""
+        unsent.taken.cancel()  # nobody waits for it here any more
+        topic_id, sequence = key = unsent.event.topic, unsent.event.sequence
+        with suppress(GrapevineError):  # the disk refuses, or the node closes: others may still ask for it in time
+            await self._stay(topic_id, sequence)
+            await self._store.offer(topic_id, sequence, unsent.acks)
+            if key not in self._unsent and not unsent.acks:  # it was taken while the disk was busy
+                await self.end_offer(topic_id, sequence)
+
+    async def _stay(self, topic_id: int, sequence: int) -> None:
+        """Be a member of a topic as long as this event is on offer."""
+        if (topic_id, sequence) not in self._members:
+            self._members[topic_id, sequence] = await self._topics.begin_publication(topic_id)
+
+    async def end_offer(self, topic_id: int, sequence: int) -> None:
+        """An event was taken, or confirmed as often as was wanted. Membership ends in its time."""
+        if (topic := self._members.pop((topic_id, sequence), None)) is not None:
+            self._topics.end_publication(topic)
+        await self._store.end_offer(topic_id, sequence)
+
+    async def resume_offers(self) -> None:
+        """Go on with what was on offer when the last session ended; what retention has removed is over."""
+        for topic_id, sequence, acks in await self._store.offers():
+            found = await self._store.find(self._identity.id, topic_id, [sequence])
+            if not found:
+                await self._store.end_offer(topic_id, sequence)
+                continue
+            await self._stay(topic_id, sequence)
+            unsent = self._unsent[topic_id, sequence] = _Unsent(found[0], acks)
+            unsent.taken.cancel()
+
+    async def send_unsent(self) -> None:
         """Try again to hand on what waits. Called by the node every now and then."""
-        still = []
-        for event, sent in self._unsent:
-            if sent.done():
-                continue  # whoever waited has given up
-            if self._send(event):
-                sent.set_result(None)
+        for key, unsent in list(self._unsent.items()):
+            if not self._send(unsent.event):
+                continue
+            del self._unsent[key]
+            if not unsent.taken.done():
+                unsent.taken.set_result(None)
+            elif unsent.acks:
+                self._confirmations.watch(*key, unsent.acks)
             else:
-                still.append((event, sent))
-        self._unsent = still
+                await self.end_offer(*key)
 
     def close(self) -> None:
         """The node closes: whoever waits for a path is told, and nothing more is published."""
         self._is_closed = True
-        for _, sent in self._unsent:
-            if not sent.done():
-                sent.set_exception(NoPath("the node was closed before anybody took the event; it is kept"))
+        for unsent in self._unsent.values():
+            if not unsent.taken.done():
+                unsent.taken.set_exception(NoPath("the node was closed before anybody took the event; it is kept"))

@@ -46,9 +46,9 @@ class Remote:
                 f"{path}: is no control file of a node; give the one that `grapevine node` names"
             ) from None
 
-    def publish(self, topic: str, payload: bytes, *, timeout: float | None = None) -> dict[str, Any]:
-        """Publish an event; its publisher, sequence and time."""
-        query = {"topic": topic} | ({} if timeout is None else {"timeout": timeout})
+    def publish(self, topic: str, payload: bytes, *, acks: int = 0, timeout: float | None = None) -> dict[str, Any]:
+        """Publish an event, as `Node.publish`; its publisher, sequence and time."""
+        query = {"topic": topic, "acks": acks} | ({} if timeout is None else {"timeout": timeout})
         connection, response = self._ask("POST", "/publish", query, payload, _ANSWER_S + (timeout or 0.0))
         try:
             answer: dict[str, Any] = json.loads(response.read())

@@ -101,15 +101,23 @@ class Store:
         return await self._change(lambda file: [file.append(event) for event in events], sum(e.size for e in events))
 
     async def publish(
-        self, publisher: PeerId, topic: int, time_ms: int, payload: bytes, sign: Callable[[int], bytes]
+        self,
+        publisher: PeerId,
+        topic: int,
+        time_ms: int,
+        payload: bytes,
+        sign: Callable[[int], bytes],
+        acks: int = 0,
     ) -> StoredEvent:
         """Keep an event of one's own under the next number of its stream, and only then send it to others.
 
         The number is taken and used in one transaction, so that there are no gaps, and no number has two events,
         whatever crashes. (Restoring an old copy of the file would break that: become a new peer then.) `sign` is given
-        the number, and is called in the writer's thread.
+        the number, and is called in the writer's thread. With `acks`, it is on offer from the beginning (`offer`).
         """
-        return await self._change(lambda file: file.publish(publisher, topic, time_ms, payload, sign), len(payload))
+        return await self._change(
+            lambda file: file.publish(publisher, topic, time_ms, payload, sign, acks), len(payload)
+        )
 
     async def subscribe(self, topic: int, name: str, since_ms: int) -> None:
         """Remember that the application wants a topic, from this time on."""
@@ -121,15 +129,23 @@ class Store:
 
     async def open_reader(self, topic: int, name: str, since_ms: int | None) -> int:
         """The number of a topic's reader of this name; it is made if there is none (`Positions.open`)."""
-        return await self._change(lambda file: file.open_reader(topic, name, since_ms))
+        return await self._change(lambda file: file.positions.open(topic, name, since_ms))
 
     async def forget_reader(self, topic: int, name: str) -> bool:
         """Remove a topic's reader of this name; False if there was none."""
-        return bool(await self._change(lambda file: file.forget_reader(topic, name)))
+        return bool(await self._change(lambda file: file.positions.forget(topic, name)))
 
     async def move_reader(self, reader: int, positions: Mapping[int, int]) -> None:
         """Note by stream what is the first event that the reader has not acknowledged."""
-        await self._change(lambda file: file.move_reader(reader, positions))
+        await self._change(lambda file: file.positions.move(reader, positions))
+
+    async def offer(self, topic: int, sequence: int, acks: int) -> None:
+        """Remember that an event of one's own waits for so many confirmations, or for somebody who takes it (0)."""
+        await self._change(lambda file: file.offers.add(topic, sequence, acks))
+
+    async def end_offer(self, topic: int, sequence: int) -> None:
+        """It waits no longer."""
+        await self._change(lambda file: file.offers.end(topic, sequence))
 
     async def trim(self, now_ms: int) -> int:
         """Remove what is beyond the retention, in steps between which others may write; how many events that were.
@@ -179,13 +195,17 @@ class Store:
         """Events of a topic in the order in which they came, after this arrival."""
         return await self._ask(lambda file: file.arrivals(topic, after, limit))
 
+    async def offers(self) -> list[tuple[int, int, int]]:
+        """Events of one's own that wait: topic, sequence, and how many confirmations are wanted."""
+        return await self._ask(lambda file: file.offers.all())
+
     async def readers(self, topic: int) -> list[str]:
         """The names of a topic's readers, in alphabetical order."""
-        return await self._ask(lambda file: file.readers(topic))
+        return await self._ask(lambda file: file.positions.names(topic))
 
     async def places(self, reader: int) -> list[Place]:
         """Every stream of the reader's topic, and how far it has come there."""
-        return await self._ask(lambda file: file.places(reader))
+        return await self._ask(lambda file: file.positions.places(reader))
 
     async def stretch(
         self, stream: int, publisher: PeerId, topic: int, first: int, limit: int
