@@ -70,6 +70,8 @@ def test_two_nodes_a_publisher_and_a_subscriber_and_what_was_kept_after_a_restar
             # In the order of arrival: the first may have had no path yet, and come by recovery after the second.
             assert sorted(json.loads(line)["text"] for line in out.splitlines()) == ["grüß dich", "hello"]
             until_there(tmp_path, "node-*.log", '"neighbours": 1')
+            status = run("status", "--node", "a", cwd=tmp_path)
+            assert status.returncode == 0 and "health   ok" in status.stdout and "2 published" in status.stdout
             until_there(tmp_path, "node-*.log", "1 neighbour, 1 peer connected\n")
             for node, folder in ((second, "b"), (first, "a")):
                 node.send_signal(signal.SIGTERM)
@@ -99,6 +101,7 @@ def test_two_nodes_a_publisher_and_a_subscriber_and_what_was_kept_after_a_restar
     [
         (["publish", "news", "x"], ["there is no control file of a running node", "--node DIR or GRAPEVINE_NODE"]),
         (["subscribe", "news", "--node", "bad.json"], ["bad.json: is no control file"]),
+        (["status", "--node", "bad.json"], ["bad.json: is no control file"]),
         (["subscribe", "news", "--node", "gone.json", "--since", "soon"], ["--since soon: give 90s"]),
         (
             [

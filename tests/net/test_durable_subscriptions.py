@@ -134,12 +134,14 @@ def test_a_reader_that_is_killed_again_and_again_gets_everything_and_repeats_onl
             env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         )
         assert program.stdout is not None
-        assert await program.stdout.readline() == b"ready\n"
-        await publish(a, *(b"%d" % number for number in range(first, last + 1)))
-        printed = []
-        while not printed or printed[-1] < last - 3:
-            printed.append(int(await asyncio.wait_for(program.stdout.readline(), 30)))
-        program.send_signal(signal.SIGKILL)
+        try:
+            assert await program.stdout.readline() == b"ready\n"
+            await publish(a, *(b"%d" % number for number in range(first, last + 1)))
+            printed = []
+            while not printed or printed[-1] < last - 3:
+                printed.append(int(await asyncio.wait_for(program.stdout.readline(), 30)))
+        finally:
+            program.send_signal(signal.SIGKILL)
         printed += map(int, (await program.stdout.read()).split())
         await program.wait()
         return printed

@@ -27,6 +27,14 @@ NodeOption = Annotated[
 ]
 _AGO = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
+# What `status` shows of a node's statistics, a line each.
+_STATUS = {
+    "network": ("peers", "links", "subscriptions", "carried"),
+    "events": ("published", "delivered", "recovered", "given_up"),
+    "waiting": ("unsent", "unconfirmed", "dropped"),
+    "bytes": ("bytes_in", "bytes_out"),
+}
+
 
 def node(
     listen: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Where others reach it; port 0: any.")] = None,
@@ -104,6 +112,26 @@ def _print_started(started: Started, *, json: bool) -> None:
         for name, text in lines.items():
             out.print(f"[bold]{name:8}[/] {escape(text)}", highlight=False, soft_wrap=True)
     sys.stdout.flush()
+
+
+def status(node: NodeOption = None, json: JsonOption = False) -> None:
+    """Say how a node of this machine is: what is wrong, if anything (exit code 1), and what it has done."""
+    from grapevine.net.remote import Remote
+
+    stats = Remote.find(node).stats()
+    if json:
+        print_json(stats)
+    else:
+        out.print(f"[bold]peer[/]     {escape(stats['peer'])} at {escape(stats['endpoint'])}", highlight=False)
+        for name, sentence in stats["conditions"].items():
+            out.print(f"[bold red]{name:8}[/] {escape(sentence)}", highlight=False, soft_wrap=True)
+        if not stats["conditions"]:
+            out.print("[bold]health[/]   ok")
+        for name, keys in _STATUS.items():
+            values = ", ".join(f"{stats[key]:,} {key.replace('_', ' ')}" for key in keys)
+            out.print(f"[bold]{name:8}[/] {values}", highlight=False)
+    if stats["conditions"]:
+        raise typer.Exit(1)
 
 
 def publish(

@@ -66,10 +66,15 @@ COMMANDS = {
         "node",
         "Run a live node until Ctrl-C or SIGTERM. It prints where it listens, who it is, and where programs find it.",
     ),
+    "status": Command(
+        "live",
+        "status",
+        "Say how a node of this machine is: what is wrong, if anything (exit code 1), and what it has done.",
+    ),
     "publish": Command(
         "live",
         "publish",
-        "Publish an event through a node of this machine. It is on that node's disk, and others have it, at the end.",
+        "Publish an event through a node of this machine. At the end it is on that node's disk, and handed on.",
     ),
     "subscribe": Command(
         "live",

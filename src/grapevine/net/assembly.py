@@ -19,6 +19,7 @@ from grapevine.net.confirmations import ASK_S, Confirmations
 from grapevine.net.connections import Connections
 from grapevine.net.data_folder import DataFolder
 from grapevine.net.diary import Diary
+from grapevine.net.health import Health
 from grapevine.net.host import Host
 from grapevine.net.housekeeping import Chore, keep_house
 from grapevine.net.incoming import Incoming
@@ -27,6 +28,7 @@ from grapevine.net.live_system import messages_of
 from grapevine.net.publishing import Publishing
 from grapevine.net.recovery import Recovery
 from grapevine.net.reunion import Reunion
+from grapevine.net.steady_clock import SteadyClock
 from grapevine.net.surroundings import REAL_WORLD, Surroundings
 from grapevine.net.topics import Topics
 from grapevine.net.transport import Endpoint, MakeTransport
@@ -53,6 +55,9 @@ class Assembly:
         self.config, self.endpoint = config, ("", 0)
         self.folder, self.system, self.store = folder, system, folder.store
         self.surroundings, clock_ms = surroundings, surroundings.clock_ms
+        passed_s = asyncio.get_running_loop().time
+        self.steady_clock = SteadyClock(clock_ms, passed_s)
+        self.health = Health(self, self.steady_clock, passed_s)
         self._session = surroundings.clock_us()
         random = Random(self._session)
         self.chronicle = Chronicle(folder.identity.id, diary)
@@ -78,7 +83,7 @@ class Assembly:
         )
         self.arrivals = Arrivals(
             *(config, system, self.connections, self.ledger, self.store, self.topics),
-            clock_ms,
+            self.steady_clock.now_ms,
             on_kept=self.confirmations.on_kept,
         )
         self.recovery = Recovery(
@@ -92,6 +97,7 @@ class Assembly:
             *(folder.identity, system, config, self.store, self.topics, self.host, self.confirmations),
             self._is_alone,
             clock_ms,
+            self.steady_clock.now_ms,
         )
         self.tasks: list[asyncio.Task[None]] = []
         self.is_closing = False
@@ -124,6 +130,7 @@ class Assembly:
             Chore(self.config.recover_every_s, self.topics.follow),
             Chore(self.config.recover_every_s, self.recovery.compare),
             Chore(1.0, self.connections.sweep),
+            Chore(1.0, self.health.look),
             Chore(1.0, lambda: self.chronicle.write(self.host.peer, self.connections.traffic)),
             Chore(10.0, lambda: self.folder.remember(self.connections.contacts)),
             Chore(60.0, self.trim),
@@ -163,9 +170,37 @@ class Assembly:
     async def trim(self) -> None:
         """Remove events beyond the retention; a disk that refuses is logged."""
         try:
-            await self.store.trim(self.surroundings.clock_ms())
+            await self.store.trim(self.steady_clock.now_ms())
         except GrapevineError as error:
             _log.error("old events were not removed: %s", error)
+
+    # What `health` looks at
+
+    @property
+    def is_without_peers(self) -> bool:
+        """Whether nobody is connected, although there are nodes to join."""
+        return bool(self.reunion.endpoints) and not self.connections.open_connections
+
+    @property
+    def disk_trouble(self) -> str | None:
+        """Why the disk refused the last change; None if it did not."""
+        return self.store.trouble
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all connections are links of the overlay, and there is room for no other."""
+        return self.connections.is_full
+
+    @property
+    def given_up(self) -> int:
+        """Events that nobody had, since the node was opened."""
+        return self.ledger.given_up
+
+    def topics_without_path(self) -> list[str]:
+        """Names of topics that are wanted and have no way to others, while somebody is connected."""
+        if not self.connections.open_connections:
+            return []  # that is another condition
+        return [topic.name for topic in self.topics.wanted() if not self.host.has_path(topic.id)]
 
     @property
     def is_busy(self) -> bool:

@@ -273,6 +273,11 @@ class Connections:
         ours_stays = self.identity.id < new.id
         return both_dialled and new.outgoing != ours_stays
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for a newcomer, and none can be made: all connections are links."""
+        return len(self._open) >= self.config.most_connections and all(node in self.pinned for node in self._open)
+
     def _make_room(self) -> bool:
         """Close the connection that was idle for longest, unless all are links."""
         idle = [connection for address, connection in self._open.items() if address not in self.pinned]

@@ -144,10 +144,13 @@ class Control:
         return hmac.compare_digest(given, f"Bearer {self._token}".encode())
 
     async def _health(self, request: web.Request) -> web.Response:
-        trouble = self._node.trouble()
-        if trouble is None:
-            return web.json_response({"status": "ok"})
-        return web.json_response({"status": "not ok", "reason": trouble}, status=503)
+        found, trouble = self._node.conditions(), self._node.trouble()
+        answer: dict[str, Any] = {"status": "ok" if not found else "degraded" if trouble is None else "not ok"}
+        if trouble is not None:
+            answer["reason"] = trouble
+        if found:
+            answer["conditions"] = {condition.name: condition.sentence for condition in found}
+        return web.json_response(answer, status=200 if trouble is None else 503)
 
     async def _metrics(self, request: web.Request) -> web.Response:
         return web.Response(body=generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
@@ -155,7 +158,8 @@ class Control:
     async def _stats(self, request: web.Request) -> web.Response:
         node = self._node
         host, port = node.endpoint
-        about = {"peer": str(node.id), "endpoint": f"{host}:{port}", "topics": node.subscriptions}
+        about: dict[str, Any] = {"peer": str(node.id), "endpoint": f"{host}:{port}", "topics": node.subscriptions}
+        about["conditions"] = {condition.name: condition.sentence for condition in node.conditions()}
         return web.json_response(about | node.stats())
 
     async def _publish(self, request: web.Request) -> web.Response:

@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from grapevine.net.health import NAMES
 from grapevine.net.node import Node
 
 _GAUGES = {
@@ -59,6 +60,11 @@ class _NodeCollector(Collector):
             yield CounterMetricFamily(f"grapevine_{name}", help, stats[name])
         for name, (label, help) in _FAMILIES.items():
             yield _family(f"grapevine_{_NAMES.get(name, name)}", help, label, stats[name])
+        conditions = GaugeMetricFamily("grapevine_condition", "1 while something is wrong", labels=["name"])
+        found = {condition.name for condition in self._node.conditions()}
+        for name in NAMES:
+            conditions.add_metric([name], name in found)
+        yield conditions
         sizes = {"in": stats["bytes_in"], "out": stats["bytes_out"]}
         yield _family("grapevine_bytes", "Bytes of frames, before encryption", "direction", sizes)
 

@@ -35,6 +35,7 @@ from grapevine.net.data_folder import DataFolder
 from grapevine.net.diary import Diary
 from grapevine.net.envelope import Event
 from grapevine.net.event_file import Retention
+from grapevine.net.health import Condition
 from grapevine.net.housekeeping import TICK_S
 from grapevine.net.inbox import Inbox, Policy
 from grapevine.net.live_system import live_system
@@ -304,11 +305,11 @@ class Node:
 
     def trouble(self) -> str | None:
         """What keeps this node from its work, in a sentence; None if nothing does."""
-        if self.parts.is_closing:
-            return "the node is leaving"
-        if self.parts.reunion.endpoints and not self.connections.open_connections:
-            return "no peer is connected, although there are nodes to join"
-        return None
+        return next((condition.sentence for condition in self.conditions() if condition.is_grave), None)
+
+    def conditions(self) -> list[Condition]:
+        """Everything that is wrong with this node, what is grave first (`health`); none: all is well."""
+        return self.parts.health.conditions()
 
     def __repr__(self) -> str:
         return one_line(self)

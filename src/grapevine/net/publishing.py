@@ -56,11 +56,12 @@ class Publishing:
         confirmations: Confirmations,
         is_alone: Callable[[], bool],
         clock_ms: Callable[[], int] = wall_clock_ms,
+        kept_at_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self._identity, self._system, self._config = identity, system, config
         self._store, self._topics, self._host, self._is_alone = store, topics, host, is_alone
         self._confirmations = confirmations
-        self._clock_ms = clock_ms
+        self._clock_ms, self._kept_at_ms = clock_ms, kept_at_ms  # the time of day; and the time that retention goes by
         self._unsent: dict[Key, _Unsent] = {}
         self._members: dict[Key, Topic] = {}  # of events on offer: their topics, in which the node stays a member
         self._is_closed = False
@@ -104,13 +105,12 @@ class Publishing:
         return opened(topic, event)
 
     async def _keep(self, topic_id: int, payload: bytes, acks: int) -> StoredEvent:
-        time_ms = self._clock_ms()
-        content = stamped(time_ms, payload)
+        content = stamped(self._clock_ms(), payload)
 
         def sign(sequence: int) -> bytes:
             return self._identity.sign(topic_id, sequence, content).seal
 
-        return await self._store.publish(self._identity.id, topic_id, time_ms, content, sign, acks)
+        return await self._store.publish(self._identity.id, topic_id, self._kept_at_ms(), content, sign, acks)
 
     async def rejoin(self) -> None:
         """Be a member of topics that this node published in lately: events may have been on their way at its end."""

@@ -79,6 +79,17 @@ class Remote:
         finally:
             connection.close()
 
+    def stats(self) -> dict[str, Any]:
+        """What the node tells about itself: who it is, its totals, and its conditions."""
+        connection, response = self._ask("GET", "/stats", {}, None, _ANSWER_S)
+        try:
+            answer: dict[str, Any] = json.loads(response.read())
+            return answer
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise GrapevineError(f"{self.url}: broke off ({error}); is the node still running?") from None
+        finally:
+            connection.close()
+
     def ack(self, name: str, line: dict[str, Any]) -> None:
         """An event or gap, a line of `subscribe` under this name that is still being read, was handled.
 

@@ -51,6 +51,7 @@ class Store:
 
     def __init__(self, writer: EventFile, reader: EventFile, retention: Retention, work: StoreWork) -> None:
         self.path, self.retention = writer.path, retention
+        self.trouble: str | None = None  # why the disk refused the last changes; None: it did not
         self._writer, self._reader, self._work = writer, reader, work
         self._loop = asyncio.get_running_loop()
         self._changes: SimpleQueue[_Change | None] = SimpleQueue()  # None is the last
@@ -291,9 +292,12 @@ class Store:
                 except Exception as error:  # of a `sign` that fails before anything is written: nobody else's matter
                     change.error = error
             self._writer.commit()
+            self.trouble = None
         except Exception as error:
+            explained = self._explained(error)
+            self.trouble = str(explained)
             for change in batch:
-                change.error = self._explained(error)
+                change.error = explained
             self._undo()
 
     def _undo(self) -> None:
