@@ -87,10 +87,9 @@ def _print_failure(outcome: Outcome, settings: Settings, *, shrink: bool) -> Non
 def _command(seed: int, settings: Settings) -> str:
     """What to type to see this very run again."""
     default = Settings().as_dict()
-    changed = [
-        f"--{key.replace('_', '-')} {value:g}" for key, value in settings.as_dict().items() if value != default[key]
-    ]
-    return " ".join(["grapevine torture", f"--seed {seed}", *changed, "--transcript"])
+    changed = {key: value for key, value in settings.as_dict().items() if value != default[key]}
+    options = [f"--{key.replace('_', '-')} {value:g}" for key, value in changed.items()]
+    return " ".join(["grapevine torture", f"--seed {seed}", *options, "--transcript"])
 
 
 def _print_totals(campaign: Campaign) -> None:
@@ -117,7 +116,7 @@ def _print_totals(campaign: Campaign) -> None:
     out.print(made)
 
 
-_HELP = """Run networks of live nodes in virtual time, under crashes, cuts, full disks and wrong clocks that a seed decides.
+_HELP = """Run networks of live nodes in virtual time, under crashes, cuts and full disks that a seed decides.
 
 Nodes, stores and signatures are the real ones; time, network and disks are simulated, so that a run is a function of
 its seed. Every event that was acknowledged has to reach every durable subscriber, once and unchanged, after the faults

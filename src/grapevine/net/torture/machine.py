@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -62,11 +63,12 @@ class Machine:
         self.name, self.host = f"node {number}", host_of(number)
         self.clock = WallClock(world.loop.time)
         self.disk = DiskHealth(Random(f"disk {world.seed} {number}"))
+        self.make_disk: Callable[[DiskHealth], SimulatedDisk] = SimulatedDisk  # a test may give it a worse one
         self.pace = Pace()
         self.node: Node | None = None  # while it is open
         self.totals: Counter[str] = Counter()  # of its nodes' sessions that are over
         self.up_s = 0.0  # likewise
-        self._world, self._number = world, number
+        self.world, self._number = world, number
         self.readers = {topic: DurableReader(self.name, topic, world.oracle, self.pace) for topic in interests}
         self._live = [LiveReader(self.name, topic, world.oracle, self.pace) for topic in live]
         self._reading: dict[str, asyncio.Task[None]] = {}  # by topic of durable readers
@@ -87,27 +89,27 @@ class Machine:
         """Power on, and start the node, unless it runs."""
         if self.is_on:
             return
-        self._world.network.down.discard(self.host)
+        self.world.network.down.discard(self.host)
         self._leaving.clear()
-        self._since_s = self._world.loop.time()
+        self._since_s = self.world.loop.time()
         self._process = Process(self.name)
-        self._session = self._world.loop.create_task(self._live_on(), context=self._process.context())
+        self._session = self.world.loop.create_task(self._live_on(), context=self._process.context())
 
     def crash(self, *, power: bool) -> None:
         """The process, or the whole machine, is gone in the middle of whatever it did."""
         if self._process is None or not self.is_on:
             return
-        contacts = self._world.folder / self.host / CONTACTS_FILE
+        contacts = self.world.folder / self.host / CONTACTS_FILE
         before = contacts.read_bytes() if contacts.exists() else None
         self._process.is_dead = True
-        self._world.network.on_crash(self.host, self._process, power=power)
+        self.world.network.on_crash(self.host, self._process, power=power)
         if self._work is not None:
             self._work.kill()
         self._note_totals()
-        self._world.loop.kill(self._process)
+        self.world.loop.kill(self._process)
         if before is not None:  # what Python runs of a dead process must leave no trace
             contacts.write_bytes(before)
-        (self._world.folder / self.host / LOCK_FILE).unlink(missing_ok=True)  # the dead hold no locks
+        (self.world.folder / self.host / LOCK_FILE).unlink(missing_ok=True)  # the dead hold no locks
         self._session = None
 
     async def leave(self) -> None:
@@ -118,7 +120,7 @@ class Machine:
         self._leaving.set()
         _, late = await asyncio.wait([session], timeout=_LEAVE_S)
         if late and not self._process_is_dead():
-            self._world.oracle.blame("sound", f"{self.name} did not close within {_LEAVE_S:g} s")
+            self.world.oracle.blame("sound", f"{self.name} did not close within {_LEAVE_S:g} s")
 
     def _process_is_dead(self) -> bool:
         return self._process is None or self._process.is_dead
@@ -131,12 +133,12 @@ class Machine:
                     await self._use(node)
                 return
             except GrapevineError as error:
-                self._world.transcript.say(self.name, f"does not start: {error}".replace(str(self._world.folder), ""))
+                self.world.transcript.say(self.name, f"does not start: {error}".replace(str(self.world.folder), ""))
                 await asyncio.sleep(_START_AGAIN_S)
 
     def _opened(self) -> Any:
         assert self._process is not None
-        world = self._world
+        world = self.world
         return Node.open(
             f"{self.host}:{PORT}",
             [endpoint for endpoint in world.bootstrap if endpoint != f"{self.host}:{PORT}"],
@@ -150,13 +152,13 @@ class Machine:
         )
 
     def _make_disk(self) -> SimulatedDisk:
-        self._work = SimulatedDisk(self.disk)
+        self._work = self.make_disk(self.disk)
         return self._work
 
     async def _use(self, node: Node) -> None:
         self.node = node
-        self._world.oracle.on_node(self.name, node.id.full)
-        self._world.transcript.say(self.name, f"is up as {node.id.short}")
+        self.world.oracle.on_node(self.name, node.id.full)
+        self.world.transcript.say(self.name, f"is up as {node.id.short}")
         self._reading = {}
         for topic in self.readers:
             self.read(topic)
@@ -169,7 +171,7 @@ class Machine:
 
     def _note_totals(self) -> None:
         """A session ends: keep what its node counted."""
-        self.up_s += self._world.loop.time() - self._since_s
+        self.up_s += self.world.loop.time() - self._since_s
         self.totals += self._counted()
         self.node = None
 
@@ -178,7 +180,7 @@ class Machine:
             return Counter()
         stats = self.node.stats()
         for failure, times in stats["failures"].items():
-            self._world.oracle.blame("sound", f"{self.name}: {failure}, {times} times")
+            self.world.oracle.blame("sound", f"{self.name}: {failure}, {times} times")
         return Counter({name: stats[name] for name in ("delivered", "recovered", "given_up", "published")})
 
     def all_totals(self) -> Counter[str]:
@@ -192,7 +194,7 @@ class Machine:
         if self.node is not None and (topic not in self._reading or self._reading[topic].done()):
             assert self._process is not None
             reader = self.readers[topic]
-            self._reading[topic] = self._world.loop.create_task(
+            self._reading[topic] = self.world.loop.create_task(
                 _quietly(reader.read(self.node)), context=self._process.context()
             )
 
@@ -211,8 +213,8 @@ class Machine:
             self._run(self._publish(self.node, publication))
 
     async def _publish(self, node: Node, publication: Publish) -> None:
-        oracle, transcript, payload = self._world.oracle, self._world.transcript, publication.payload
-        oracle.on_publish(self.name, publication.topic, payload, self._world.loop.time())
+        oracle, transcript, payload = self.world.oracle, self.world.transcript, publication.payload
+        oracle.on_publish(self.name, publication.topic, payload, self.world.loop.time())
         try:
             event = await node.publish(publication.topic, payload)
         except NoPath:
@@ -228,7 +230,7 @@ class Machine:
     def _run(self, coroutine: Any) -> asyncio.Task[None]:
         """A task of the node's process, which ends with that."""
         assert self._process is not None
-        return self._world.loop.create_task(coroutine, context=self._process.context())
+        return self.world.loop.create_task(coroutine, context=self._process.context())
 
     async def behind(self) -> list[str]:
         """Sentences about live readers that were not given what the store has."""

@@ -43,7 +43,7 @@ class Publication:
     topic: str
     payload: bytes
     began_s: float
-    outcome: str = "unknown"  # then acknowledged, or refused: it is not to exist
+    outcome: str = "unknown"  # then acknowledged, or refused: nobody is to have it
     number: Number | None = None
 
 
@@ -131,6 +131,8 @@ class Oracle:
             self._broken("true", f"{reader} was given {_named(event)}, which nobody published")
         elif (publication.topic, self._ids[publication.publisher]) != (event.topic, event.publisher.full):
             self._broken("true", f"{reader} was given {_named(event)}, which another published, or elsewhere")
+        elif publication.outcome == "refused":
+            self._broken("true", f"{reader} was given {_named(event)}, which its publisher was told is not kept")
         elif publication.number not in (None, number):
             self._broken("true", f"{reader} was given {_named(event)} under another number than its publisher")
 

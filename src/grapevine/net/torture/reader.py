@@ -39,7 +39,7 @@ class DurableReader:
     def __init__(self, node: str, topic: str, oracle: Oracle, pace: Pace) -> None:
         self.name, self.topic = f"{node}/{topic}", topic
         self._node, self._oracle, self._pace = node, oracle, pace
-        self._place = 0  # the last arrival that was read
+        self.place = 0  # the last arrival that was read
 
     async def read(self, node: Node) -> None:
         """Subscribe, and read until cancelled, or until the node closes."""
@@ -47,7 +47,7 @@ class DurableReader:
         await self._subscribe(node)
         self._oracle.on_subscribed(self.name, self._node, self.topic, loop.time())
         self._oracle.on_session(self.name)
-        async for event in self._events(node):
+        async for event in self.events(node):
             self._oracle.on_read(self.name, event)
             await self._pace.after_event()
 
@@ -58,11 +58,12 @@ class DurableReader:
             except GrapevineError:
                 await asyncio.sleep(_AGAIN_S)
 
-    async def _events(self, node: Node) -> AsyncIterator[Event]:
+    async def events(self, node: Node) -> AsyncIterator[Event]:
+        """What comes, from the reader's place on, for ever."""
         topic_id = node.parts.system.topic(self.topic)
         while True:
-            for kept in await node.parts.store.arrivals(topic_id, self._place, _BATCH):
-                self._place = kept.arrival
+            for kept in await node.parts.store.arrivals(topic_id, self.place, _BATCH):
+                self.place = kept.arrival
                 yield opened(self.topic, kept)
             await asyncio.sleep(_POLL_S)
 

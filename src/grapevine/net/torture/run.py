@@ -103,8 +103,8 @@ class _Run:
             transcript=self.transcript,
             folder=self._folder,
             bootstrap=tuple(f"{host_of(number)}:{PORT}" for number in range(_BOOTSTRAP)),
-            parameters=PARAMETERS,
-            settings=NODE_SETTINGS,
+            parameters=dict(PARAMETERS),
+            settings=dict(NODE_SETTINGS),
         )
         plan = self._plan
         self._machines = [
