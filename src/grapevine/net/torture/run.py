@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from grapevine.net.torture.faults import Torturer
 from grapevine.net.torture.loop import VirtualLoop
@@ -27,8 +26,6 @@ _LOOK_S = 5.0  # between two looks whether everything has come everywhere
 _QUIET_S = 10.0  # then, in which nothing may come twice
 _BOOTSTRAP = 2  # nodes that the others know at first
 _MEMORY = Path("/dev/shm")  # a disk in memory, where there is one  # noqa: S108
-PARAMETERS: dict[str, Any] = {"round_s": 2.0, "settle_rounds": 2}
-NODE_SETTINGS: dict[str, Any] = {"durability": "process"}
 
 Change = Callable[[list[Machine]], None]
 
@@ -103,10 +100,11 @@ class _Run:
             transcript=self.transcript,
             folder=self._folder,
             bootstrap=tuple(f"{host_of(number)}:{PORT}" for number in range(_BOOTSTRAP)),
-            parameters=dict(PARAMETERS),
-            settings=dict(NODE_SETTINGS),
+            parameters=self._plan.parameters,
+            settings=self._plan.node_settings,
         )
         plan = self._plan
+        self.transcript.say("", f"settings {plan.node_settings}, overlay {plan.parameters}")
         self._machines = [
             Machine(world, number, wanted, live)
             for number, (wanted, live) in enumerate(zip(plan.interests, plan.live, strict=True))

@@ -1,13 +1,15 @@
 """What befalls a network, and what applications do on it: both drawn from the seed before anything begins.
 
 A schedule is a list of faults, each with its time, and of publications. Neither depends on what nodes do, nor on each
-other, so any faults may be left out (`shrink`) and the rest stays as it is.
+other, so any faults may be left out (`shrink`) and the rest stays as it is. Settings of the nodes are drawn too: values
+on the edge, such as little patience, lead to states that the usual ones hardly ever reach.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from grapevine.model.config import Config, parameter
 
@@ -27,6 +29,16 @@ _KINDS = {  # of faults, and how often each is drawn
     "slow-readers": 2,
     "interest": 3,
 }
+_KNOBS: dict[str, tuple[Any, ...]] = {  # settings of nodes: the usual value, and some that are on the edge
+    "idle_s": (15.0, 3.0),
+    "retry_s": (5.0, 1.0, 20.0),
+    "dial_s": (5.0, 2.0),
+    "recover_every_s": (2.0, 1.0, 5.0),
+    "patience": (8, 8, 2),
+    "publish_s": (10.0, 2.0),
+    "gap_limit": (10_000, 50),
+}
+_ROUNDS = {"round_s": (3.0, 1.0, 5.0), "settle_rounds": (2, 0), "sample_rounds": (5, 1)}  # of the overlay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +102,14 @@ class Plan:
     joins: tuple[float, ...]  # by node: when it is first started
     faults: tuple[Fault, ...]
     publications: tuple[Publish, ...]
+    node_settings: dict[str, Any]  # the same for all nodes
+    parameters: dict[str, Any]  # of the overlay
 
 
 def plan_of(seed: int, settings: Settings) -> Plan:
     """What the seed decides."""
-    who, what, news = (Random(f"{purpose} {seed}") for purpose in ("nodes", "faults", "publications"))
+    purposes = "nodes", "faults", "publications", "knobs"
+    who, what, news, knobs = (Random(f"{purpose} {seed}") for purpose in purposes)
     topics = [f"topic-{number}" for number in range(settings.topics)]
     count = settings.nodes + max(1, settings.nodes // 4)
     end_s = CALM_S + 60 * settings.minutes
@@ -105,6 +120,8 @@ def plan_of(seed: int, settings: Settings) -> Plan:
         tuple([0.1 * number for number in range(settings.nodes)] + sorted(late)),
         tuple(_faults(what, settings, count, end_s)),
         tuple(_publications(news, settings, topics, count, end_s)),
+        {"durability": "process"} | {name: knobs.choice(values) for name, values in _KNOBS.items()},
+        {name: knobs.choice(values) for name, values in _ROUNDS.items()},
     )
 
 
