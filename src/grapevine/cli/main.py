@@ -86,6 +86,11 @@ COMMANDS = {
         "add_to",
         "Run a network of live nodes on this machine, and count what arrives.",
     ),
+    "torture": Command(
+        "torture",
+        "add_to",
+        "Run networks of live nodes in virtual time, under crashes, cuts and full disks that a seed decides.",
+    ),
     "doctor": Command(
         "doctor",
         "doctor",

@@ -21,7 +21,7 @@ from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.identity import PeerId
 from grapevine.net.event_file import EventFile, Retention, StoredEvent
 from grapevine.net.positions import Place
-from grapevine.net.store_work import Acknowledge, StoreWork, ThreadedWork
+from grapevine.net.store_work import StoreWork, ThreadedWork, Written
 
 STORE_FILE = "events.sqlite"
 BATCH_CHANGES = 1_000  # in one transaction, so that nobody waits long for others
@@ -261,10 +261,10 @@ class Store:
 
     # What the writer does (`Writing`)
 
-    def _write(self, *, wait: bool) -> tuple[Acknowledge, bool]:
+    def _write(self, *, wait: bool) -> Written:
         batch, more = self._gather(wait=wait)
         self._commit(batch)
-        return partial(_settle, batch), more
+        return Written(partial(_settle, batch), len(batch) + (not more), more)
 
     def _gather(self, *, wait: bool) -> tuple[list[_Change], bool]:
         """What has come, at least one change if it waits; and whether more can come."""

@@ -13,20 +13,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 Answer = TypeVar("Answer")
-Acknowledge = Callable[[], None]
+
+
+class Written(NamedTuple):
+    """What one turn of writing did."""
+
+    acknowledge: Callable[[], None]  # tells those who wait that the disk has it; to be called in the loop
+    taken: int  # how many of what was queued this took, the mark included
+    more: bool  # whether more can come
 
 
 class Writing(Protocol):
     """The part of a store that is run by a `StoreWork`, one call at a time."""
 
-    def __call__(self, *, wait: bool) -> tuple[Acknowledge, bool]:
-        """Commit what was queued; `wait` until there is something. Called until nothing more can come.
-
-        Returns what tells those who wait for it, to be called in the loop, and whether more can come.
-        """
+    def __call__(self, *, wait: bool) -> Written:
+        """Commit what was queued; `wait` until there is something. Called until nothing more can come."""
 
 
 class StoreWork(ABC):
@@ -86,7 +90,7 @@ class ThreadedWork(StoreWork):
     def _write(self, write: Writing) -> None:
         more = True
         while more:
-            acknowledge, more = write(wait=True)
+            acknowledge, _, more = write(wait=True)
             try:
                 self._loop.call_soon_threadsafe(acknowledge)
             except RuntimeError:

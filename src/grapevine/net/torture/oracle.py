@@ -1,0 +1,184 @@
+"""Knows every publication and every event that was read, and says which promises were broken.
+
+The promises, of a network in which faults have stopped and which had time to heal:
+
+1. *Complete.* An event that was acknowledged to its publisher reaches every reader that had subscribed for good before
+   it was published, has not unsubscribed since, and whose node is up; or that node reports a loss.
+2. *Once.* No event is read twice in one session of a reader.
+3. *True.* Nothing is read that was not published, in that topic and by that publisher; an event that was acknowledged
+   is read under the number that its publisher was told.
+4. *Fixed.* One publisher, topic and number stand for one payload, everywhere and always.
+
+An event is acknowledged when `publish` has returned, or has raised `NoPath`: it is on the publisher's disk then.
+What was being published when the publisher crashed may exist or not; it must be true and fixed in any case. The oracle
+uses nothing that nodes say about themselves but the losses that they report.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from grapevine.net.envelope import Event
+
+Number = tuple[bytes, str, int]  # publisher, topic, sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A promise that was broken."""
+
+    promise: str  # complete, once, true, fixed or sound
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.promise}: {self.text}"
+
+
+@dataclass(slots=True)
+class Publication:
+    """An event that an application wanted to publish; every payload is published once."""
+
+    publisher: str
+    topic: str
+    payload: bytes
+    began_s: float
+    outcome: str = "unknown"  # then acknowledged, or refused: nobody is to have it
+    number: Number | None = None
+
+
+@dataclass(slots=True)
+class Subscription:
+    """A reader that may miss nothing, from when its subscription was acknowledged until it ends."""
+
+    reader: str
+    node: str
+    topic: str
+    since_s: float
+    read: set[bytes] = field(default_factory=set)  # payloads
+
+
+class Oracle:
+    """Told by publishers and readers what they do. `violations` grow as they are found; `judge` looks for the rest."""
+
+    def __init__(self) -> None:
+        self.violations: list[Violation] = []
+        self.counts: Counter[str] = Counter()  # published, acknowledged, refused, read
+        self._publications: dict[bytes, Publication] = {}
+        self._subscriptions: dict[str, Subscription] = {}  # by reader
+        self._ids: dict[str, bytes] = {}  # of nodes, by name
+        self._payloads: dict[Number, bytes] = {}
+        self._sessions: dict[str, tuple[int, set[Number]]] = {}  # of every reader the present one, and what it read
+
+    # What publishers tell
+
+    def on_node(self, node: str, peer_id: bytes) -> None:
+        """A node is open, with this id; it must always be the same."""
+        if self._ids.setdefault(node, peer_id) != peer_id:
+            self._broken("true", f"{node} came back as another peer")
+
+    def on_publish(self, node: str, topic: str, payload: bytes, now: float) -> None:
+        """An application is about to publish."""
+        self.counts["published"] += 1
+        self._publications[payload] = Publication(node, topic, payload, now)
+
+    def on_acknowledged(self, payload: bytes, event: Event | None) -> None:
+        """The publisher was told that it is kept; `event` says under which number, if it was told that."""
+        self.counts["acknowledged"] += 1
+        publication = self._publications[payload]
+        publication.outcome = "acknowledged"
+        if event is not None:
+            publication.number = event.publisher.full, event.topic, event.sequence
+            self._fix(publication.number, payload)
+
+    def on_refused(self, payload: bytes) -> None:
+        """The publisher was told that it could not be kept."""
+        self.counts["refused"] += 1
+        self._publications[payload].outcome = "refused"
+
+    # What readers tell
+
+    def on_subscribed(self, reader: str, node: str, topic: str, now: float) -> None:
+        """A reader's subscription is on the disk; also told when it was before."""
+        self._subscriptions.setdefault(reader, Subscription(reader, node, topic, now))
+
+    def on_unsubscribe(self, reader: str) -> None:
+        """A reader no longer wants its topic; told before its node is."""
+        self._subscriptions.pop(reader, None)
+
+    def on_session(self, reader: str) -> None:
+        """A reader begins, or begins again after its node or itself stopped."""
+        number, _ = self._sessions.get(reader, (0, set()))
+        self._sessions[reader] = number + 1, set()
+
+    def on_read(self, reader: str, event: Event) -> None:
+        """A reader was given an event."""
+        self.counts["read"] += 1
+        number = event.publisher.full, event.topic, event.sequence
+        session, read = self._sessions[reader]
+        if number in read:
+            self._broken("once", f"{reader} was given {_named(event)} twice in its session {session}")
+        read.add(number)
+        self._fix(number, event.payload)
+        self._check_truth(reader, event, number)
+        subscription = self._subscriptions.get(reader)
+        if subscription is not None:
+            subscription.read.add(event.payload)
+
+    def _check_truth(self, reader: str, event: Event, number: Number) -> None:
+        publication = self._publications.get(event.payload)
+        if publication is None:
+            self._broken("true", f"{reader} was given {_named(event)}, which nobody published")
+        elif (publication.topic, self._ids[publication.publisher]) != (event.topic, event.publisher.full):
+            self._broken("true", f"{reader} was given {_named(event)}, which another published, or elsewhere")
+        elif publication.outcome == "refused":
+            self._broken("true", f"{reader} was given {_named(event)}, which its publisher was told is not kept")
+        elif publication.number not in (None, number):
+            self._broken("true", f"{reader} was given {_named(event)} under another number than its publisher")
+
+    def _fix(self, number: Number, payload: bytes) -> None:
+        before = self._payloads.setdefault(number, payload)
+        if before != payload:
+            self._broken("fixed", f"number {number[2]} in {number[1]} stands for {before!r} and {payload!r}")
+
+    # The judgement
+
+    def missing(self, up: set[str]) -> list[tuple[Subscription, Publication]]:
+        """What readers on these nodes should have, and have not yet."""
+        acknowledged = [one for one in self._publications.values() if one.outcome == "acknowledged"]
+        return [
+            (subscription, publication)
+            for subscription in self._subscriptions.values()
+            if subscription.node in up
+            for publication in acknowledged
+            if publication.topic == subscription.topic
+            and publication.began_s > subscription.since_s
+            and publication.payload not in subscription.read
+        ]
+
+    def judge(self, up: set[str], reported: dict[str, int]) -> int:
+        """Find what is missing for good; `reported` says how many losses each node reports. How many were so."""
+        excused: Counter[str] = Counter()
+        for subscription, publication in self.missing(up):
+            node = subscription.node
+            if excused[node] < reported.get(node, 0):
+                excused[node] += 1
+                continue
+            told = f", number {publication.number[2]}" if publication.number else ""
+            self._broken(
+                "complete",
+                f"{subscription.reader} never got {publication.payload.decode()} of {publication.publisher}"
+                f" in {publication.topic}{told}, which was published at {publication.began_s:.3f} s",
+            )
+        return excused.total()
+
+    def blame(self, promise: str, text: str) -> None:
+        """Something else went wrong that must not, whatever befalls a node."""
+        self._broken(promise, text)
+
+    def _broken(self, promise: str, text: str) -> None:
+        self.violations.append(Violation(promise, text))
+
+
+def _named(event: Event) -> str:
+    return f"{event.payload!r} (number {event.sequence} of {event.publisher.short} in {event.topic})"

@@ -1,0 +1,121 @@
+"""Applications that read: one that may miss nothing, and one that takes what comes while it is there.
+
+A `DurableReader` stands for a named durable reader. It keeps its place itself: it has subscribed for good, and reads
+the node's store from the last arrival that it has seen, in its next session too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from grapevine.model.errors import GrapevineError
+from grapevine.net.envelope import Event, opened
+from grapevine.net.inbox import Lagged
+from grapevine.net.node import Node
+from grapevine.net.torture.oracle import Oracle
+
+_POLL_S = 2.0
+_AGAIN_S = 3.0  # after the disk has refused
+_BATCH = 256
+_LIVE_SIZE = 4  # events that wait for a live reader; few, so that it falls behind
+
+
+class Pace:
+    """How quick a node's readers are. A slow one waits after every event."""
+
+    def __init__(self) -> None:
+        self.pause_s = 0.0
+
+    async def after_event(self) -> None:
+        """What a reader does with an event takes time."""
+        if self.pause_s:
+            await asyncio.sleep(self.pause_s)
+
+
+class DurableReader:
+    """Reads one topic on one node, over all sessions of the node; `read` is one of them."""
+
+    def __init__(self, node: str, topic: str, oracle: Oracle, pace: Pace) -> None:
+        self.name, self.topic = f"{node}/{topic}", topic
+        self._node, self._oracle, self._pace = node, oracle, pace
+        self.place = 0  # the last arrival that was read
+
+    async def read(self, node: Node) -> None:
+        """Subscribe, and read until cancelled, or until the node closes."""
+        loop = asyncio.get_running_loop()
+        await self._subscribe(node)
+        self._oracle.on_subscribed(self.name, self._node, self.topic, loop.time())
+        self._oracle.on_session(self.name)
+        async for event in self.events(node):
+            self._oracle.on_read(self.name, event)
+            await self._pace.after_event()
+
+    async def _subscribe(self, node: Node) -> None:
+        while True:
+            try:
+                return await node.subscribe_for_good(self.topic)
+            except GrapevineError:
+                await asyncio.sleep(_AGAIN_S)
+
+    async def events(self, node: Node) -> AsyncIterator[Event]:
+        """What comes, from the reader's place on, for ever."""
+        topic_id = node.parts.system.topic(self.topic)
+        while True:
+            for kept in await node.parts.store.arrivals(topic_id, self.place, _BATCH):
+                self.place = kept.arrival
+                yield opened(self.topic, kept)
+            await asyncio.sleep(_POLL_S)
+
+    async def unsubscribe(self, node: Node) -> None:
+        """It no longer wants its topic. Tried once: if the disk refuses, the node goes on subscribing."""
+        self._oracle.on_unsubscribe(self.name)
+        try:
+            await node.unsubscribe(self.topic)
+        except GrapevineError:
+            return
+
+
+class LiveReader:
+    """Takes what comes in one session of a node, through an inbox. It misses nothing while it is there."""
+
+    def __init__(self, node: str, topic: str, oracle: Oracle, pace: Pace) -> None:
+        self.name, self.topic = f"{node}/{topic}/live", topic
+        self._oracle, self._pace = oracle, pace
+        self._seen: set[tuple[bytes, int]] | None = None  # None while it is not there
+        self._from = 0  # arrivals after this one are for it
+
+    async def read(self, node: Node) -> None:
+        """Read until cancelled, or until the node closes."""
+        self._oracle.on_session(self.name)
+        while True:
+            try:
+                async with node.subscribe(self.topic, size=_LIVE_SIZE) as events:
+                    await self._read_on(node, events)
+                    return
+            except GrapevineError:
+                self._seen = None
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    return  # it was to end, and the disk refused while it left
+                await asyncio.sleep(_AGAIN_S)
+
+    async def _read_on(self, node: Node, events: AsyncIterator[Event]) -> None:
+        self._from = await node.parts.store.last_arrival(node.parts.system.topic(self.topic))
+        self._seen = set()
+        while True:
+            try:
+                async for event in events:
+                    self._seen.add((event.publisher.full, event.sequence))
+                    self._oracle.on_read(self.name, event)
+                    await self._pace.after_event()
+                return
+            except Lagged as lagged:  # the inbox was closed before it had read everything
+                self._oracle.counts["lagged"] += lagged.count
+
+    async def behind(self, node: Node) -> list[int]:
+        """Numbers of events that came to the node's store while the reader was there, and that it was not given."""
+        if self._seen is None:
+            return []
+        kept = await node.parts.store.arrivals(node.parts.system.topic(self.topic), self._from, 1_000_000)
+        return [event.sequence for event in kept if (event.publisher.full, event.sequence) not in self._seen]

@@ -1,0 +1,96 @@
+"""The oracle, told by hand what publishers and readers do: it notices every promise that is broken, and no other."""
+
+from __future__ import annotations
+
+from grapevine.model.identity import PeerId
+from grapevine.net.envelope import Event
+from grapevine.net.torture.oracle import Oracle
+
+ALICE, BOB = PeerId.of(b"alice"), PeerId.of(b"bob")
+
+
+def event(payload: bytes, sequence: int = 1, *, publisher: PeerId = ALICE, topic: str = "x") -> Event:
+    return Event(topic, publisher, sequence, 0.0, payload)
+
+
+def told() -> Oracle:
+    """Of a reader on Bob's node, and of one event of Alice's."""
+    oracle = Oracle()
+    oracle.on_node("alice", ALICE.full)
+    oracle.on_node("bob", BOB.full)
+    oracle.on_subscribed("reader", "bob", "x", now=1.0)
+    oracle.on_session("reader")
+    oracle.on_publish("alice", "x", b"1", now=2.0)
+    return oracle
+
+
+def broken(oracle: Oracle) -> list[str]:
+    return [violation.promise for violation in oracle.violations]
+
+
+def test_what_was_acknowledged_and_read_is_fine() -> None:
+    oracle = told()
+    oracle.on_acknowledged(b"1", event(b"1"))
+    oracle.on_read("reader", event(b"1"))
+    assert oracle.judge({"bob"}, {}) == 0 and broken(oracle) == []
+
+
+def test_what_was_acknowledged_and_never_read_is_missing() -> None:
+    oracle = told()
+    oracle.on_acknowledged(b"1", None)
+    assert len(oracle.missing({"bob"})) == 1 and not oracle.missing({"alice"})
+    oracle.judge({"bob"}, {})
+    assert broken(oracle) == ["complete"]
+
+
+def test_a_loss_that_is_reported_is_no_broken_promise() -> None:
+    oracle = told()
+    oracle.on_acknowledged(b"1", None)
+    assert oracle.judge({"bob"}, {"bob": 3}) == 1 and broken(oracle) == []
+
+
+def test_who_subscribed_later_or_has_unsubscribed_is_owed_nothing() -> None:
+    oracle = told()
+    oracle.on_acknowledged(b"1", None)
+    oracle.on_subscribed("late", "bob", "x", now=3.0)
+    oracle.on_unsubscribe("reader")
+    assert not oracle.missing({"bob"})
+
+
+def test_what_was_not_acknowledged_is_owed_to_nobody_and_may_come() -> None:
+    oracle = told()
+    assert not oracle.missing({"bob"})
+    oracle.on_read("reader", event(b"1"))
+    assert broken(oracle) == []
+
+
+def test_twice_in_a_session_is_noticed_and_again_in_the_next_is_fine() -> None:
+    oracle = told()
+    oracle.on_read("reader", event(b"1"))
+    oracle.on_session("reader")
+    oracle.on_read("reader", event(b"1"))
+    assert broken(oracle) == []
+    oracle.on_read("reader", event(b"1"))
+    assert broken(oracle) == ["once"]
+
+
+def test_what_nobody_published_is_noticed() -> None:
+    for forged in (event(b"2"), event(b"1", publisher=BOB), event(b"1", topic="y")):
+        oracle = told()
+        oracle.on_read("reader", forged)
+        assert broken(oracle) == ["true"]
+
+
+def test_what_was_refused_and_comes_all_the_same_is_noticed() -> None:
+    oracle = told()
+    oracle.on_refused(b"1")
+    oracle.on_read("reader", event(b"1"))
+    assert broken(oracle) == ["true"]
+
+
+def test_one_number_stands_for_one_payload() -> None:
+    oracle = told()
+    oracle.on_publish("alice", "x", b"2", now=3.0)
+    oracle.on_acknowledged(b"1", event(b"1"))
+    oracle.on_acknowledged(b"2", event(b"2"))
+    assert broken(oracle) == ["fixed"]
