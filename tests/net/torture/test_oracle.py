@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from grapevine.model.identity import PeerId
-from grapevine.net.envelope import Event
+from grapevine.net.envelope import Event, Gap
 from grapevine.net.torture.oracle import Oracle
 
 ALICE, BOB = PeerId.of(b"alice"), PeerId.of(b"bob")
@@ -32,21 +34,46 @@ def test_what_was_acknowledged_and_read_is_fine() -> None:
     oracle = told()
     oracle.on_acknowledged(b"1", event(b"1"))
     oracle.on_read("reader", event(b"1"))
-    assert oracle.judge({"bob"}, {}) == 0 and broken(oracle) == []
+    assert oracle.judge({"bob"}) == 0 and broken(oracle) == []
 
 
 def test_what_was_acknowledged_and_never_read_is_missing() -> None:
     oracle = told()
     oracle.on_acknowledged(b"1", None)
     assert len(oracle.missing({"bob"})) == 1 and not oracle.missing({"alice"})
-    oracle.judge({"bob"}, {})
+    oracle.judge({"bob"})
     assert broken(oracle) == ["complete"]
 
 
-def test_a_loss_that_is_reported_is_no_broken_promise() -> None:
+def gap(first: int, last: int, *, publisher: PeerId = ALICE) -> Gap:
+    return Gap("x", publisher, first, last, "given up")
+
+
+@pytest.mark.parametrize(
+    ("number", "reported", "promises"),
+    [
+        (3, gap(2, 4), []),
+        (5, gap(2, 4), ["complete"]),
+        (3, gap(2, 4, publisher=BOB), ["complete"]),
+        (None, gap(2, 4), []),  # NoPath told no number, and nobody has read it
+    ],
+)
+def test_a_loss_that_a_gap_covers_is_no_broken_promise(number: int | None, reported: Gap, promises: list[str]) -> None:
     oracle = told()
-    oracle.on_acknowledged(b"1", None)
-    assert oracle.judge({"bob"}, {"bob": 3}) == 1 and broken(oracle) == []
+    oracle.on_acknowledged(b"1", None if number is None else event(b"1", number))
+    oracle.on_given("reader", reported)
+    assert oracle.judge({"bob"}) == (promises == []) and broken(oracle) == promises
+
+
+def test_a_named_reader_is_given_rising_numbers_in_each_session() -> None:
+    oracle = told()
+    for item in (gap(1, 2), event(b"1", 3), gap(1, 1, publisher=BOB)):
+        oracle.on_given("reader", item)
+    oracle.on_session("reader")
+    oracle.on_given("reader", event(b"1", 3))
+    assert broken(oracle) == []
+    oracle.on_given("reader", gap(3, 5))
+    assert broken(oracle) == ["order"]
 
 
 def test_who_subscribed_later_or_has_unsubscribed_is_owed_nothing() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from grapevine.net.envelope import Event
+from grapevine.net.envelope import Event, Gap
 from grapevine.net.node import Node
 from grapevine.net.torture import Outcome, Settings, run_seed, shrunk
 from grapevine.net.torture.disk import SimulatedDisk
@@ -69,26 +69,38 @@ class Forgetful(SimulatedDisk):
 
 
 class Repeating(DurableReader):
-    """Gives every event twice."""
+    """Is given every event twice."""
 
-    async def events(self, node: Node) -> AsyncIterator[Event]:
-        async for event in super().events(node):
-            yield event
-            yield event
+    def given(self, item: Event | Gap) -> list[Event | Gap]:
+        return [item, item]
 
 
 class Skipping(DurableReader):
     """Begins one event too late in every session but its first."""
 
-    sessions = 0
+    sessions, skips = 0, False
 
-    async def events(self, node: Node) -> AsyncIterator[Event]:
+    async def read(self, node: Node) -> None:
         self.sessions += 1
-        skips = self.sessions > 1
-        async for event in super().events(node):
-            if not skips:
-                yield event
-            skips = False
+        self.skips = self.sessions > 1
+        await super().read(node)
+
+    def given(self, item: Event | Gap) -> list[Event | Gap]:
+        skips, self.skips = self.skips, False
+        return [] if skips else [item]
+
+
+class Mixing(DurableReader):
+    """Is given every second event before the one before it."""
+
+    held: Event | Gap | None = None
+
+    def given(self, item: Event | Gap) -> list[Event | Gap]:
+        if self.held is None:
+            self.held = item
+            return []
+        before, self.held = self.held, None
+        return [item, before]
 
 
 def with_disks(machines: list[Machine]) -> None:
@@ -114,7 +126,8 @@ def with_reader(kind: type[DurableReader]) -> Callable[[list[Machine]], None]:
     [
         (with_disks, {"complete", "fixed"}),
         (without_recovery, {"complete"}),
-        (with_reader(Repeating), {"once"}),
+        (with_reader(Repeating), {"once", "order"}),
+        (with_reader(Mixing), {"order"}),
     ],
 )
 def test_a_node_that_breaks_a_promise_is_found_out(change: Callable[[list[Machine]], None], broken: set[str]) -> None:

@@ -2,12 +2,13 @@
 
 The promises, of a network in which faults have stopped and which had time to heal:
 
-1. *Complete.* An event that was acknowledged to its publisher reaches every reader that had subscribed for good before
-   it was published, has not unsubscribed since, and whose node is up; or that node reports a loss.
-2. *Once.* No event is read twice in one session of a reader.
+1. *Complete.* An event that was acknowledged to its publisher reaches every named reader that had subscribed before it
+   was published, has not unsubscribed since, and whose node is up; or a gap in what that reader is given covers it.
+2. *Once.* No event is read twice in one session of a reader, nor reported as lost.
 3. *True.* Nothing is read that was not published, in that topic and by that publisher; an event that was acknowledged
    is read under the number that its publisher was told.
-4. *Fixed.* One publisher, topic and number stand for one payload, everywhere and always.
+4. *In order.* A named reader is given events and gaps of one publisher by rising numbers, in each of its sessions.
+5. *Fixed.* One publisher, topic and number stand for one payload, everywhere and always.
 
 An event is acknowledged when `publish` has returned, or has raised `NoPath`: it is on the publisher's disk then.
 What was being published when the publisher crashed may exist or not; it must be true and fixed in any case. The oracle
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from grapevine.net.envelope import Event
+from grapevine.net.envelope import Event, Gap
 
 Number = tuple[bytes, str, int]  # publisher, topic, sequence
 
@@ -28,7 +29,7 @@ Number = tuple[bytes, str, int]  # publisher, topic, sequence
 class Violation:
     """A promise that was broken."""
 
-    promise: str  # complete, once, true, fixed or sound
+    promise: str  # complete, once, true, order, fixed or sound
     text: str
 
     def __str__(self) -> str:
@@ -56,6 +57,7 @@ class Subscription:
     topic: str
     since_s: float
     read: set[bytes] = field(default_factory=set)  # payloads
+    lost: dict[bytes, list[Gap]] = field(default_factory=dict)  # by publisher: gaps that it was told of
 
 
 class Oracle:
@@ -69,6 +71,9 @@ class Oracle:
         self._ids: dict[str, bytes] = {}  # of nodes, by name
         self._payloads: dict[Number, bytes] = {}
         self._sessions: dict[str, tuple[int, set[Number]]] = {}  # of every reader the present one, and what it read
+        self._reached: dict[
+            tuple[str, bytes], int
+        ] = {}  # by named reader and publisher: its last number in this session
 
     # What publishers tell
 
@@ -110,6 +115,23 @@ class Oracle:
         """A reader begins, or begins again after its node or itself stopped."""
         number, _ = self._sessions.get(reader, (0, set()))
         self._sessions[reader] = number + 1, set()
+        for key in [key for key in self._reached if key[0] == reader]:
+            del self._reached[key]
+
+    def on_given(self, reader: str, item: Event | Gap) -> None:
+        """A named reader was given an event or a gap, in this order."""
+        first, last = (item.sequence, item.sequence) if isinstance(item, Event) else (item.first, item.last)
+        key = reader, item.publisher.full
+        if isinstance(item, Event):
+            self.on_read(reader, item)
+        else:
+            self.counts["reported lost"] += last - first + 1
+            if (subscription := self._subscriptions.get(reader)) is not None:
+                subscription.lost.setdefault(item.publisher.full, []).append(item)
+        if first <= self._reached.get(key, 0):
+            text = f"{reader} was given {first} of {item.publisher.short} after {self._reached[key]}"
+            self._broken("order", text)
+        self._reached[key] = max(last, self._reached.get(key, 0))
 
     def on_read(self, reader: str, event: Event) -> None:
         """A reader was given an event."""
@@ -156,13 +178,12 @@ class Oracle:
             and publication.payload not in subscription.read
         ]
 
-    def judge(self, up: set[str], reported: dict[str, int]) -> int:
-        """Find what is missing for good; `reported` says how many losses each node reports. How many were so."""
-        excused: Counter[str] = Counter()
+    def judge(self, up: set[str]) -> int:
+        """Find what is missing for good, and was not reported; how many were reported."""
+        excused = 0
         for subscription, publication in self.missing(up):
-            node = subscription.node
-            if excused[node] < reported.get(node, 0):
-                excused[node] += 1
+            if self._is_reported(subscription, publication):
+                excused += 1
                 continue
             told = f", number {publication.number[2]}" if publication.number else ""
             self._broken(
@@ -170,7 +191,14 @@ class Oracle:
                 f"{subscription.reader} never got {publication.payload.decode()} of {publication.publisher}"
                 f" in {publication.topic}{told}, which was published at {publication.began_s:.3f} s",
             )
-        return excused.total()
+        return excused
+
+    def _is_reported(self, subscription: Subscription, publication: Publication) -> bool:
+        """Whether a gap covers it; if its number is unknown (`NoPath`, and nobody read it), whether there is one."""
+        numbers = {payload: number for number, payload in self._payloads.items()}
+        number = publication.number or numbers.get(publication.payload)
+        gaps = subscription.lost.get(self._ids[publication.publisher], [])
+        return bool(gaps) if number is None else any(gap.first <= number[2] <= gap.last for gap in gaps)
 
     def blame(self, promise: str, text: str) -> None:
         """Something else went wrong that must not, whatever befalls a node."""

@@ -144,7 +144,7 @@ class _Run:
 
     async def _judge(self, faults: Counter[str], healed_s: float) -> tuple[Counter[str], float]:
         totals = {machine.name: machine.all_totals() for machine in self._machines}
-        reported = self.oracle.judge(self._up(), {name: total["given_up"] for name, total in totals.items()})
+        reported = self.oracle.judge(self._up())
         for machine in self._machines:
             if machine.node is None:
                 self.oracle.blame("sound", f"{machine.name} is not up at the end")
