@@ -25,6 +25,7 @@ _WORD, _HALF, _BIT = ir.IntType(64), ir.IntType(32), ir.IntType(1)
 _LINE = ir.VectorType(_WORD, LANES)
 _NOTHING = ir.Constant(_LINE, None)
 _HALVES, _WIDE_LINE = ir.VectorType(_HALF, LANES), ir.VectorType(_HALF, WIDE)
+_PAIR = ir.VectorType(_WORD, 2)
 _ADDRESSES = ir.VectorType(_WORD.as_pointer(), LANES)
 _LOWER = 2**32 - 1
 
@@ -85,6 +86,14 @@ def _lanes(values: Sequence[int], kind: Any) -> Any:
     return ir.Constant(ir.VectorType(kind, len(values)), [ir.Constant(kind, value) for value in values])
 
 
+def _side_by_side(make: Any, vectors: Sequence[Any]) -> Any:
+    """Equally long vectors as one, in this order; their number is a power of two."""
+    while len(vectors) > 1:
+        lanes = _lanes(range(2 * vectors[0].type.count), _HALF)
+        vectors = [make.shuffle_vector(a, b, lanes) for a, b in zip(vectors[::2], vectors[1::2], strict=True)]
+    return vectors[0]
+
+
 @intrinsic
 def _count_common(_: Any, lines: Any, mine: Any, others: Any, at: Any, words: Any, counts: Any, tails: Any) -> Any:
     def generate(*given: Any) -> Any:
@@ -104,10 +113,12 @@ def _count_common(_: Any, lines: Any, mine: Any, others: Any, at: Any, words: An
             pairs = zip(sums[::2], sums[1::2], strict=True)
             sums = [make.add(make.shuffle_vector(a, b, even), make.shuffle_vector(a, b, odd)) for a, b in pairs]
         make.store(sums[0], code.address(5, _WORD(0), _LINE), align=8)
+        # Whole vectors are stored: eight words that are stored one by one cannot be read together at once.
+        ends = [make.load(code.address(0, make.or_(start, _WORD(6)), _PAIR), align=8) for start in starts]
         for k in range(2):
-            for i in range(LANES):
-                word = make.load(code.address(0, make.or_(starts[i], _WORD(6 + k)), _WORD))
-                make.store(word, code.address(6, _WORD(LANES * k + i), _WORD))
+            which = _lanes(range(k, 2 * LANES, 2), _HALF)
+            last = make.shuffle_vector(_side_by_side(make, ends[:4]), _side_by_side(make, ends[4:]), which)
+            make.store(last, code.address(6, _WORD(LANES * k), _LINE), align=8)
         return code.nothing()
 
     return types.void(lines, types.intp, others, types.intp, types.intp, counts, tails), generate
