@@ -220,9 +220,9 @@ def _add_links(
 def _add_samples(q: np.uint64, but: np.int32, this: Exchange, into: Columns, count: np.uint64) -> np.uint64:
     views, end = this.views, np.int64(count)
     size = views.cache.shape[1]
-    nodes, heard, first = views.cache.reshape(-1), views.cache_heard.reshape(-1), np.int64(q) * size
+    first = np.int64(q) * size  # of rows that lie one behind the other: reshaping them here would be a call
     for at in range(0, size, LANES):
-        end = keep_fresh(nodes, heard, first + at, size - at, this.oldest, but, into, end)
+        end = keep_fresh(views.cache, views.cache_heard, first + at, size - at, this.oldest, but, into, end)
     return np.uint64(end)
 
 

@@ -5,6 +5,10 @@ among them a new one of each other. A round answers from its start: all exchange
 
 Caches are sorted by freshness, so the merge goes age by age over all of them and stops at the age that fills the new
 one; in that age a hash decides, drawn anew every round. Half of all entries are never looked at.
+
+While it is merged, a descriptor is one word: the round in which its node was heard, above the node. Ages are taken, in
+sixteen lanes, until there would be enough if no node came twice, and only then duplicates are removed, by stamps: one
+long loop instead of several short ones, whose ends a processor cannot foresee. Where that leaves too few, it goes on.
 """
 
 from __future__ import annotations
@@ -18,23 +22,23 @@ from grapevine.blocks.views import NOBODY, SAMPLE_PARTNER, SAMPLE_TIES, Views, o
 from grapevine.kernels.bits import ask_for
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import borrowing, inlined, njit
-from grapevine.kernels.lanes import LANES, count_above, keep_fresh
+from grapevine.kernels.lanes import LANES, WIDE, Words, count_above, draw_keys, join_alike, put_in_order, take_apart
 from grapevine.kernels.rng import absorb, draw, stream
 
-_33, _7, _ONE = np.uint64(33), np.uint64(7), np.uint64(1)
-_STAMPS = 2048  # a power of two; 16 kB, so that they stay in the nearest cache
-_32, _LAST, _UPPER = np.uint64(32), np.uint64(_STAMPS - 1), np.uint64(0xFFFFFFFF00000000)
+_ONE, _32, _LOWER = np.uint64(1), np.uint64(32), np.uint64(2**32 - 1)
+_STAMPS = 4096  # a power of two; 32 kB, so that they stay in the nearest cache
+_LAST = np.uint64(_STAMPS - 1)
 
 
 class _Merge(NamedTuple):
     """Room for the merge of one node."""
 
     sources: Columns  # the rows of those whose caches are merged
-    ends: NDArray[np.uint64]  # by source: its first entry that has not been looked at
-    nodes: Columns  # what was found, the freshest first
-    heard: Columns
-    keys: NDArray[np.int64]  # of those of the last age
-    winners: Columns  # these, by descending keys
+    ends: NDArray[np.int64]  # by source: its first entry that has not been looked at
+    heard_of: Words  # descriptors by descending freshness, in which a node may stand several times
+    kept: Words  # the same, every node once
+    keys: Words  # of those of the last age
+    winners: Words  # these, by descending keys
     stamps: NDArray[np.uint64]  # by the last bits of a node: who was found, for whom
 
 
@@ -67,14 +71,14 @@ def sample_round(
     (`group_contacts`). A node that is not alive gets an empty cache.
     """
     most, size = int(np.diff(callers[0][rows[0] : rows[1] + 1]).max(initial=0)), views.cache.shape[1]
-    room = (most + 2) * (size + 1) + 16
+    room = (most + 2) * (size + 1) + WIDE
     scratch = _Merge(
         np.empty(most + 2, np.int32),
-        np.empty(most + 2, np.uint64),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
+        np.empty(most + 2, np.int64),
         np.empty(room, np.int64),
-        np.empty(room, np.int32),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
         np.zeros(_STAMPS, np.uint64),
     )
     _sample_rows((seed, now), rows, views, partner, callers, scratch, out)
@@ -107,11 +111,11 @@ def _sample_rows(
                 count += 1
             ties = absorb(stream(seed, now, node), SAMPLE_TIES)
             kept = _merge((node, p - rows[0] + 1), now, ties, views.nodes, old, (count, size), scratch)
-        at = np.uint64(p) * np.uint64(size)
-        for i in range(np.uint64(kept)):
-            new[0][at + i], new[1][at + i] = scratch.nodes[i], scratch.heard[i]
-        for i in range(np.uint64(kept), np.uint64(size)):
-            new[0][at + i] = NOBODY
+        at = p * size
+        for i in range(0, kept, LANES):
+            take_apart(scratch.kept, i, kept - i, new[0], new[1], at + i)
+        for i in range(np.uint64(at + kept), np.uint64(at + size)):
+            new[0][i] = NOBODY
 
 
 @inlined
@@ -124,89 +128,89 @@ def _merge(
     sizes: tuple[int, int],
     scratch: _Merge,
 ) -> int:
-    """The freshest descriptors of all sources' caches, after new ones of the sources but the first, into `nodes` and
-    `heard` of the scratch in descending freshness; returns how many. The node itself is left out.
+    """The freshest descriptors of all sources' caches, after new ones of the sources but the first, into `kept` of the
+    scratch in descending freshness; returns how many. The node itself is left out.
 
     `me` are the node and a number above 0 that no other has. Sources are rows, of the nodes `whose`; `sizes` are their
     number and the size of a cache.
     """
-    sources, ends, nodes, heard, _, _, stamps = scratch
-    (old, old_heard), count, size = caches, np.uint64(sizes[0]), np.uint64(sizes[1])
-    mine = np.uint64(me[1]) << _32
-    stamps[np.uint64(me[0]) & _LAST] = mine | np.uint64(me[0])
-    found = np.uint64(0)
+    sources, ends, heard_of, stamps = scratch.sources, scratch.ends, scratch.heard_of, scratch.stamps
+    (old, old_heard), count, size = caches, np.uint64(sizes[0]), sizes[1]
+    stamps[np.uint64(me[0]) & _LAST] = np.uint64(me[1]) << _32 | np.uint64(me[0])
+    last, next_age = 0, -1
     for i in range(count):
-        ends[i] = np.uint64(sources[i]) * size
-        if i > 0:
-            heard[found] = now
-            found = _add(whose[sources[i]], me[0], mine, stamps, nodes, found)
-    before = np.uint64(0)  # where the last age begins; so many may have called that there is no room for others
-    while found < size:
-        level = np.int32(-1)
-        for i in range(count):
-            end = (np.uint64(sources[i]) + _ONE) * size
-            at = min(ends[i], end - _ONE)
-            there = (ends[i] < end) & (old[at] != NOBODY)
-            level = max(level, old_heard[at] if there else np.int32(-1))
-        if level < 0:
-            return int(np.int64(found))
-        before, last = found, np.int64(found)
-        for i in range(count):  # all of this age, one source after the other
-            at, end = np.int64(ends[i]), np.int64(np.uint64(sources[i]) + _ONE) * np.int64(size)
-            more = LANES
-            while more == LANES and at < end:
-                more = keep_fresh(old, old_heard, at, end - at, level, NOBODY, nodes, last) - last
-                at, last = at + more, last + more
-            ends[i] = np.uint64(at)
-        for i in range(before, np.uint64(last)):
-            heard[i] = level
-            found = _add(nodes[i], me[0], mine, stamps, nodes, found)
+        ends[i] = int(sources[i]) * size
+        next_age = max(next_age, _age_at(ends[i], ends[i] + size, caches))
+        heard_of[np.uint64(last)] = now << 32 | int(whose[sources[i]])
+        last += 1
+    age, found, first = now, 0, 1  # the first source is the node itself
+    while True:
+        while found + last - first < size and next_age >= 0:
+            age, next_age = next_age, -1
+            for i in range(count):
+                at, end, more = ends[i], (int(sources[i]) + 1) * size, WIDE
+                while more == WIDE:
+                    more = join_alike(old, old_heard, at, end - at, age, heard_of, last)
+                    at, last = at + more, last + more
+                ends[i] = at
+                next_age = max(next_age, _age_at(at, end, caches))
+        found = _add_new(me, (first, last), found, scratch)
+        first = last
+        if found >= size or next_age < 0:
+            break
     if found > size:
-        _draw_lots(ties, before, found, size, scratch)
-    return int(np.int64(size))
+        _draw_lots(ties, age, found, size, scratch)
+    return min(found, size)
 
 
 @inlined
-def _add(
-    node: np.int32, but: np.int32, mine: np.uint64, stamps: NDArray[np.uint64], nodes: Columns, found: np.uint64
-) -> np.uint64:
-    """Append a node unless it is there, or is `but`; returns how many there are then.
-
-    Nothing is decided by a jump, since half of them would be guessed wrong: a node that is refused stands behind the
-    last one until the next comes. Only where another one of this list has the same place among the stamps, which is
-    rare, all are looked at.
-    """
-    place, stamp = np.uint64(node) & _LAST, mine | np.uint64(node)
-    there = stamps[place]
-    known = there == stamp
-    if not known and there & _UPPER == mine:
-        known = node == but
-        for i in range(found):
-            known |= nodes[i] == node
-    else:
-        stamps[place] = stamp
-    nodes[found] = node
-    return found + np.uint64(not known)
+def _age_at(at: int, end: int, caches: tuple[Columns, Columns]) -> int:
+    """When the entry `at` of a cache that ends there was heard; -1 if it has no such entry."""
+    nodes, heard = caches
+    if at >= end or nodes[np.uint64(at)] == NOBODY:
+        return -1
+    return int(heard[np.uint64(at)])
 
 
 @inlined
-def _draw_lots(ties: np.uint64, before: np.uint64, found: np.uint64, size: np.uint64, scratch: _Merge) -> None:
-    """Of the nodes from `before` on, all of one age, those of the largest hashes stay, in descending order.
+def _add_new(me: tuple[np.int32, int], some: tuple[int, int], found: int, scratch: _Merge) -> int:
+    """Append those of the descriptors first … last-1 to the `found` kept ones whose nodes are not there, nor are the
+    node itself; returns how many there are then.
 
-    A node's place is the number of larger keys: comparing all with all takes no jumps, and there are about fifteen.
+    Nothing is decided by a jump, since half of them would be guessed wrong: one that is refused stands behind the last
+    until the next comes. Only where another node of this merge had the same stamp, which is rare, all are looked at.
     """
-    nodes, keys, winners, count = scratch.nodes, scratch.keys, scratch.winners, found - before
-    for i in range(count):
-        keys[i] = np.int64(absorb(ties, nodes[before + i]) >> _33) << 32 | np.int64(count - i)
-    for i in range(count, count + _7):
-        keys[i] = 0
-    for i in range(count):
-        place = 0
-        for at in range(0, np.int64(count), LANES):
-            place += count_above(keys, at, keys[i])
-        winners[np.uint64(place)] = nodes[before + i]
-    for i in range(size - before):
-        nodes[before + i] = winners[i]
+    heard_of, kept, stamps = scratch.heard_of, scratch.kept, scratch.stamps
+    end, mine = np.uint64(found), np.uint64(me[1]) << _32
+    for i in range(np.uint64(some[0]), np.uint64(some[1])):
+        node = np.uint64(heard_of[i]) & _LOWER
+        differs = stamps[node & _LAST] ^ (mine | node)
+        stamps[node & _LAST] = mine | node
+        kept[end] = heard_of[i]
+        new = differs != np.uint64(0)
+        if differs - _ONE < _LOWER:
+            new = node != np.uint64(me[0])
+            for k in range(end):
+                new &= np.uint64(kept[k]) & _LOWER != node
+        end += np.uint64(new)
+    return int(np.int64(end))
+
+
+@inlined
+def _draw_lots(ties: np.uint64, age: int, found: int, size: int, scratch: _Merge) -> None:
+    """Of the `found` kept descriptors those of this age, the last, make room until there are `size`: those of the
+    largest hashes stay, in descending order."""
+    kept, keys, winners, before = scratch.kept, scratch.keys, scratch.winners, 0
+    for i in range(np.uint64(found), np.uint64(found + LANES)):
+        kept[i] = 0
+    for at in range(0, size, LANES):
+        before += count_above(kept, at, (age + 1 << 32) - 1)
+    for at in range(before, found, LANES):
+        draw_keys(ties, kept, at, found, keys, at - before)
+    for at in range(0, found - before, LANES):
+        put_in_order(keys, at, found - before, kept, before, size - before, winners)
+    for i in range(np.uint64(size - before)):
+        kept[np.uint64(before) + i] = winners[i]
 
 
 @inlined

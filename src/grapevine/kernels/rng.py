@@ -17,8 +17,8 @@ from grapevine.kernels.jit import njit
 Word = int | np.uint64
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
-_A = np.uint64(0xBF58476D1CE4E5B9)
-_B = np.uint64(0x94D049BB133111EB)
+FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 _27 = np.uint64(27)
 _30 = np.uint64(30)
 _31 = np.uint64(31)
@@ -29,8 +29,8 @@ _11 = np.uint64(11)
 @njit
 def mix(z: np.uint64) -> np.uint64:
     """SplitMix64's finaliser: a bijection of 64-bit words in which every input bit moves half the output bits."""
-    z = (z ^ (z >> _30)) * _A
-    z = (z ^ (z >> _27)) * _B
+    z = (z ^ (z >> _30)) * FIRST_FACTOR
+    z = (z ^ (z >> _27)) * SECOND_FACTOR
     return z ^ (z >> _31)
 
 
