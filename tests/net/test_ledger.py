@@ -210,7 +210,10 @@ def test_a_given_up_event_is_taken_when_it_comes_after_all() -> None:
         ledger.not_found(TOPIC, ALICE, [1], PATIENCE)
     assert ledger.missing(TOPIC, 1.0) == {} and ledger.given_up == 1
     assert not ledger.has(TOPIC, ALICE, 1)
+    assert ledger.abandoned(TOPIC) == {ALICE: [1]} and ledger.possessed(TOPIC) == [(TOPIC, ALICE, 2, ((1, 1),))]
+    digest = ledger.digest(TOPIC)  # whoever has the event can help, and so has another one
     assert ledger.note(TOPIC, ALICE, 1, 0.0) and not ledger.note(TOPIC, ALICE, 1, 0.0)
+    assert ledger.digest(TOPIC) != digest and ledger.abandoned(TOPIC) == {}
 
 
 @given(st.sets(st.integers(1, 200)))

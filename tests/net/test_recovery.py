@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from grapevine.net import Event
+from grapevine.net.envelope import envelope_of
 from grapevine.net.event_file import Retention
 from grapevine.net.identity import Identity
 from grapevine.net.node import NoPath
@@ -175,6 +176,24 @@ def test_what_nobody_has_is_given_up_and_counted(tmp_path: Path) -> None:
                 await eventually(lambda: a.stats()["given_up"] == b.stats()["given_up"] == 2)
                 client.send(Notify(TOPIC, 2, alice.id.address, envelope(alice, TOPIC, 2, b"late")))
                 assert await payloads(events, 1) == [b"late"]  # better late than never
+
+    during(scenario())
+
+
+def test_what_was_given_up_is_had_from_who_comes_back_with_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opening(patience=2) as a, opening(a, patience=2) as b, a.subscribe("x"), b.subscribe("x") as events:
+            await asyncio.gather(a.ready("x"), b.ready("x"))
+            async with opening(data_dir=tmp_path) as alone:  # nobody hears of what it publishes
+                await publish(alone, news(1, 3))
+                (third,) = await alone.parts.store.find(alone.id, TOPIC, [3])
+            async with Client.dial(a.endpoint, tmp_path / "m") as client:
+                await client.enter()
+                client.send(Notify(TOPIC, 3, third.publisher.address, envelope_of(third)))
+                assert await payloads(events, 1) == news(3, 3)
+                await eventually(lambda: a.stats()["given_up"] == b.stats()["given_up"] == 2)
+            async with opening(a, data_dir=tmp_path):
+                assert sorted(await payloads(events, 2)) == news(1, 2)
 
     during(scenario())
 

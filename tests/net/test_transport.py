@@ -15,6 +15,9 @@ from grapevine.model.identity import key_from
 from grapevine.net.identity import Identity
 from grapevine.net.memory_transport import MemoryNetwork
 from grapevine.net.tls_transport import TlsTransport
+from grapevine.net.torture.loop import Process
+from grapevine.net.torture.network import Network
+from grapevine.net.torture.simulated_transport import transport_of
 from grapevine.net.transport import Channel, ChannelUser, Endpoint, MakeTransport, Transport
 from tests.net.hostile import eventually
 from tests.net.nodes import during
@@ -22,9 +25,24 @@ from tests.net.nodes import during
 CHUNK = b"x" * 65_536
 
 
-@pytest.fixture(params=["tls", "memory"])
+class Simulated:
+    """Transports of one simulated network, in which nothing goes wrong; it is made by the first, inside the loop."""
+
+    network: Network | None = None
+
+    def __call__(self, identity: Identity, handshake_s: float) -> Transport:
+        self.network = self.network or Network(1, lambda *parcel: None)
+        return transport_of(self.network, "127.0.0.1", Process("a node"))(identity, handshake_s)
+
+
+@pytest.fixture(params=["tls", "memory", "simulated"])
 def make(request: pytest.FixtureRequest) -> MakeTransport:
-    return TlsTransport if request.param == "tls" else MemoryNetwork().transport
+    kinds: dict[str, MakeTransport] = {
+        "tls": TlsTransport,
+        "memory": MemoryNetwork().transport,
+        "simulated": Simulated(),
+    }
+    return kinds[request.param]
 
 
 class User(ChannelUser):

@@ -3,7 +3,7 @@
 A *stream* is what one publisher publishes in one topic, numbered from 1 without gaps. Its *account* says of them:
 
     1 … floor            over: retention has removed them, or they are older than is wanted, or nobody had them
-    floor+1 … last       each is here, or missing (and asked for), or given up (no longer asked for; it may still come)
+    floor+1 … last       each is here, or missing (and asked for), or given up (asked only of who says that it has it)
     last+1 …             unknown: nobody has shown that they exist
 
 A number is only ever shown to exist by an event, signed, of this number or a later one: what partners merely claim
@@ -17,8 +17,9 @@ Three rules hold after every call:
 2. Bounds: a stream has at most `gap_limit` numbers that are missing or given up, all streams together have at most 20
    times as many missing. Beyond, the floor rises over the oldest, which are counted as given up: strangers who publish
    an event with a huge number cost this node no more than that.
-3. Two nodes that have the same `last` and the same missing numbers in every stream of a topic have the same digest, so
-   equal digests mean that neither can help the other.
+3. Two nodes that have the same `last` and lack the same numbers, missing or given up, in every stream of a topic have
+   the same digest, so equal digests mean that neither can help the other. What was given up counts: the one who has it
+   may have been away.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Account:
     last: int = 0  # the highest number that an event has shown to exist
     missing: dict[int, float] = field(default_factory=dict)  # by number: since when it is known to be missing
     asked: dict[int, int] = field(default_factory=dict)  # by missing number: how many answers did not have it
-    given_up: set[int] = field(default_factory=set)  # nobody is asked for them any more; they may still come
+    given_up: set[int] = field(default_factory=set)  # only who says that it has them is asked; they may still come
     refused: set[int] = field(default_factory=set)  # by validators: they need not come, and are not here
 
     def has(self, sequence: int) -> bool:
@@ -50,6 +51,10 @@ class Account:
         if sequence <= self.floor:
             return True
         return sequence <= self.last and sequence not in self.missing and sequence not in self.given_up
+
+    def lacking(self) -> list[int]:
+        """Numbers that are missing or given up, ascending."""
+        return sorted(self.missing.keys() | self.given_up)
 
 
 class Ledger:
@@ -174,7 +179,7 @@ class Ledger:
         excess = max(absent - self._gap_limit, min(self._missing - _STREAMS_WITH_GAPS * self._gap_limit, absent))
         if excess > 0:
             excess = min(excess + self._gap_limit // 10, absent)  # some more, or every event would sort
-            self._raise_floor(account, sorted(account.missing.keys() | account.given_up)[excess - 1])
+            self._raise_floor(account, account.lacking()[excess - 1])
 
     def _raise_floor(self, account: Account, floor: int, *, lost: bool = True) -> None:
         over = [sequence for sequence in account.missing if sequence <= floor]
@@ -203,6 +208,11 @@ class Ledger:
                     found[publisher] = old
         return found
 
+    def abandoned(self, topic: int) -> dict[bytes, list[int]]:
+        """Numbers that were given up, ascending, by publisher; only streams with any."""
+        accounts = self._topics.get(topic, {})
+        return {publisher: sorted(account.given_up) for publisher, account in accounts.items() if account.given_up}
+
     def is_complete(self, topic: int) -> bool:
         """Whether nothing of the topic is missing."""
         return not any(account.missing for account in self._topics.get(topic, {}).values())
@@ -214,7 +224,7 @@ class Ledger:
             hashed = blake2b(digest_size=8)
             for publisher, account in sorted(self._topics[topic].items()):
                 if account.last:
-                    hashed.update(publisher + b"%d %s" % (account.last, repr(sorted(account.missing)).encode()))
+                    hashed.update(publisher + b"%d %s" % (account.last, repr(account.lacking()).encode()))
             found = self._digests[topic] = int.from_bytes(hashed.digest(), "big")
         return found
 
@@ -222,7 +232,7 @@ class Ledger:
         """What a `Holdings` message tells of a topic: its streams, with the first 200 gaps of each."""
         accounts = self._topics.get(topic, {})
         return [
-            (topic, publisher, account.last, tuple(gaps(sorted(account.missing))[:_MOST_GAPS]))
+            (topic, publisher, account.last, tuple(gaps(account.lacking())[:_MOST_GAPS]))
             for publisher, account in accounts.items()
             if account.last
         ]

@@ -13,6 +13,8 @@ What a partner says it possesses is a claim. Three rules follow:
 
 1. A claim leads to questions to the partner that made it, and to nothing else. It is dropped with the connection, or
    once the ledger has come as far; after `patience` answers in vain it is not asked about any more.
+   What was given up, because nobody had it, is asked of a partner that claims to have it, as often: whoever has it may
+   have been away.
 2. Only events change the ledger, and every event is checked like any other (`take`). An answer counts only if this very
    partner was asked for this very stream; others are ignored, and so cannot exhaust anybody's patience.
 3. Whatever a partner sends, what it costs is bounded: rows, gaps and events that are read of a message, claims that are
@@ -22,7 +24,7 @@ What a partner says it possesses is a claim. Three rules follow:
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from random import Random
@@ -93,6 +95,7 @@ class Recovery:
         self._connections, self._take, self._random = connections, take, random
         self._asked: dict[Stream, tuple[Address, float]] = {}  # streams that are being asked for: whom, and since when
         self._claims: WeakKeyDictionary[Connection, dict[Stream, _Claim]] = WeakKeyDictionary()
+        self._asked_again: WeakKeyDictionary[Connection, Counter[Stream]] = WeakKeyDictionary()  # in vain, so far
         self._wanted: WeakKeyDictionary[Connection, deque[Want]] = WeakKeyDictionary()  # of whom is being served
         self._turn: list[int] = []  # topics that are still to be compared in this turn
         self._tasks: set[asyncio.Task[None]] = set()
@@ -167,11 +170,31 @@ class Recovery:
                 theirs.setdefault(topic, {})[publisher] = last, missing
                 if last > ledger.last(topic, publisher):
                     self._claim(connection, (topic, publisher), last, now)
-        for topic in theirs:
+        for topic, streams in theirs.items():
             if topic in ledger:
+                self._ask_again(connection, topic, streams, now - _WAIT_S)
                 self._ask_missing(topic, connection.address, now - _WAIT_S)
         if not message.answer:
             self._tell(connection, [t for t, streams in theirs.items() if self._has_more(t, streams)], answer=True)
+
+    def _ask_again(
+        self, connection: Connection, topic: int, theirs: dict[bytes, tuple[int, tuple[Gap, ...]]], before: float
+    ) -> None:
+        """What was given up is asked of a partner that says it has it, until `patience` answers were in vain."""
+        times = self._asked_again.setdefault(connection, Counter())
+        for publisher, numbers in list(self._ledger.abandoned(topic).items())[:_WANTED]:
+            last, missing = theirs.get(publisher, (0, ()))
+            if times[topic, publisher] >= self._config.patience:
+                continue
+            gaps_there = missing[:_GAPS]
+            claimed = [
+                n for n in numbers[:_GAPS] if n <= last and not any(first <= n <= end for first, end in gaps_there)
+            ]
+            ours = self._ledger.missing(topic, before).get(publisher, [])
+            if claimed and self._ask(connection.address, topic, publisher, sorted({*claimed, *ours})):
+                times[topic, publisher] += 1
+        if len(times) > _STREAMS:
+            del times[next(iter(times))]
 
     def _claim(self, connection: Connection, stream: Stream, last: int, now: float) -> None:
         claims = self._claims.setdefault(connection, {})
@@ -247,6 +270,7 @@ class Recovery:
         for sequence, envelope in message.events[:_EVENTS]:
             if self._take(connection, message.topic, sequence, envelope):
                 self.recovered += 1
+                self._asked_again.get(connection, Counter()).pop(key, None)
         left = ledger.missing(message.topic, now).get(message.publisher, [])
         claim = self._claims.get(connection, {}).get(key)
         if ledger.last(*key) > last or len(left) < len(asked):

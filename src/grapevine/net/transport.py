@@ -2,7 +2,8 @@
 
 Everything above (`connection`, `connections`) knows only what stands here. `tls_transport` carries it over TCP, with
 TLS 1.3 proving both ends; `memory_transport` carries it inside one process, so that whole nodes can be tested without
-a socket. Whoever writes a third one passes `tests/net/test_transport.py`, which holds for all of them.
+a socket; `torture.simulated_transport` carries it over a network that fails. Whoever writes another one passes
+`tests/net/test_transport.py`, which holds for all of them.
 
 A transport promises three things, and those above rely on nothing else:
 

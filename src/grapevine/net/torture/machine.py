@@ -162,7 +162,7 @@ class Machine:
         self._reading = {}
         for topic in self.readers:
             self.read(topic)
-        reading = [asyncio.create_task(_quietly(reader.read(node))) for reader in self._live]
+        reading = [asyncio.create_task(_quietly(reader, node)) for reader in self._live]
         await self._leaving.wait()
         for task in (*self._reading.values(), *reading):
             task.cancel()
@@ -195,7 +195,7 @@ class Machine:
             assert self._process is not None
             reader = self.readers[topic]
             self._reading[topic] = self.world.loop.create_task(
-                _quietly(reader.read(self.node)), context=self._process.context()
+                _quietly(reader, self.node), context=self._process.context()
             )
 
     async def stop_reading(self, topic: str) -> bool:
@@ -244,9 +244,9 @@ async def _inline(work: Any) -> Any:
     return work()
 
 
-async def _quietly(reading: Any) -> None:
-    """A reader whose node closes under it ends."""
+async def _quietly(reader: DurableReader | LiveReader, node: Node) -> None:
+    """Read. A reader whose node closes under it ends."""
     try:
-        await reading
+        await reader.read(node)
     except GrapevineError:
         return

@@ -70,12 +70,17 @@ class Network:
         self._cuts: Counter[Way] = Counter()  # how many faults cut a way
         self._slow: Counter[Way] = Counter()  # likewise
         self._draws: dict[Way, tuple[Random, float]] = {}  # and the least latency of the way
-        self._challenges = 0
+        self._challenges, self._ports = 0, 49_151
 
     def challenge(self) -> bytes:
         """Bytes that nobody in this network has signed before."""
         self._challenges += 1
         return b"%d" % self._challenges
+
+    def free_port(self) -> int:
+        """A port that nobody was given before."""
+        self._ports += 1
+        return self._ports
 
     # What the schedule does
 

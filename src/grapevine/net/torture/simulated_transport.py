@@ -29,7 +29,7 @@ class SimulatedTransport(Transport):
         self._network, self._host, self._process, self._identity = network, host, process, identity
 
     async def listen(self, host: str, port: int, accept: Callable[[], ChannelUser]) -> Listener:
-        endpoint = host, port
+        endpoint = host, port or self._network.free_port()
         if host != self._host or endpoint in self._network.listeners:
             raise UsageError(f"{host}:{port}: cannot be listened on; choose another endpoint")
         listener = SimulatedListener(self._network, endpoint, self._process, self._identity, accept)
