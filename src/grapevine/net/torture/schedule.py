@@ -38,7 +38,7 @@ _KNOBS: dict[str, tuple[Any, ...]] = {  # settings of nodes: the usual value, an
     "publish_s": (10.0, 2.0),
     "gap_limit": (10_000, 50),
 }
-_ROUNDS = {"round_s": (3.0, 1.0, 5.0), "settle_rounds": (2, 0), "sample_rounds": (5, 1)}  # of the overlay
+_ROUNDS = {"round_s": (3.0, 2.0, 6.0), "settle_rounds": (2, 0), "sample_rounds": (5, 1)}  # of the overlay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
