@@ -194,7 +194,9 @@ def over_seeds(rows: DataFrame, *group: str) -> DataFrame:
     """
     from scipy.stats import t as student  # here, because it takes half a second to import
 
-    quantile = F.create_map(*(F.lit(x) for n in range(2, 101) for x in (n, float(student.ppf(0.975, n - 1)))))
+    # As one text: a call of Spark for each of the numbers would take longer than the query.
+    of_counts = ", ".join(f"{n}, {float(student.ppf(0.975, n - 1))!r}D" for n in range(2, 101))
+    quantile = F.expr(f"map({of_counts})")
     values = F.array_sort(F.collect_list("value")).alias("values")
     known = rows.where(F.col("value").isNotNull()).groupBy(*group).agg(values)
     counted = known.select(*group, "values", F.size("values").alias("runs"))

@@ -61,6 +61,9 @@ _FEWEST_ROWS = 1 << 16
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 # With one compiler Java reserves 48 MB for compiled code, which a collection fills; then it compiles no more, or fails.
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+# A young generation that a query does not fill is collected seldom; threads that mark what lives beside it, and a
+# collection whenever more classes have been loaded than Java expects, cost more than they free.
+_LITTLE_GARBAGE = "-XX:+UseSerialGC -Xmn300m -XX:MetaspaceSize=256m"
 
 # Adaptive execution makes every shuffle a job, and broadcasting every joined table; looking at more than 32 files is
 # one, too. Where all rows fit into one partition, none of it is needed.
@@ -229,6 +232,8 @@ def _conf(
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
+        # Telling Java the line of Python of every column takes more calls than making the column.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         # Java interprets methods of more than 8,000 bytes: rather several short ones than a long one for a whole stage.
         "spark.sql.codegen.hugeMethodLimit": "8000",
         # One kernel thread per task: Spark's tasks are the parallelism.
@@ -242,7 +247,7 @@ def _conf(
             # The performance-data file would appear in the system's temporary folder for every JVM.
             "spark.driver.extraJavaOptions": (
                 f"-Dlog4j2.configurationFile={scratch / 'log4j2.properties'} -XX:-UsePerfData {archived}"
-                + (f" {_ONE_COMPILER}" if rows is not None and rows <= LITTLE_ROWS else "")
+                + (f" {_ONE_COMPILER} {_LITTLE_GARBAGE}" if rows is not None and rows <= LITTLE_ROWS else "")
             ),
         }
         conf |= _INTERPRETED if rows is not None and rows <= _FEWEST_ROWS else {}
