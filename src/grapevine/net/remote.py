@@ -49,14 +49,8 @@ class Remote:
     def publish(self, topic: str, payload: bytes, *, acks: int = 0, timeout: float | None = None) -> dict[str, Any]:
         """Publish an event, as `Node.publish`; its publisher, sequence and time."""
         query = {"topic": topic, "acks": acks} | ({} if timeout is None else {"timeout": timeout})
-        connection, response = self._ask("POST", "/publish", query, payload, _ANSWER_S + (timeout or 0.0))
-        try:
-            answer: dict[str, Any] = json.loads(response.read())
-            return answer
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise GrapevineError(f"{self.url}: broke off ({error}); the event may have been published") from None
-        finally:
-            connection.close()
+        doubt = "the event may have been published"
+        return self._answer("POST", "/publish", query, doubt, payload, _ANSWER_S + (timeout or 0.0))
 
     def subscribe(
         self, topics: list[str], *, since: float | None = None, policy: str = "block", name: str | None = None
@@ -81,14 +75,7 @@ class Remote:
 
     def stats(self) -> dict[str, Any]:
         """What the node tells about itself: who it is, its totals, and its conditions."""
-        connection, response = self._ask("GET", "/stats", {}, None, _ANSWER_S)
-        try:
-            answer: dict[str, Any] = json.loads(response.read())
-            return answer
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise GrapevineError(f"{self.url}: broke off ({error}); is the node still running?") from None
-        finally:
-            connection.close()
+        return self._answer("GET", "/stats", {}, "is the node still running?")
 
     def ack(self, name: str, line: dict[str, Any]) -> None:
         """An event or gap, a line of `subscribe` under this name that is still being read, was handled.
@@ -97,11 +84,24 @@ class Remote:
         """
         last = line["last"] if "reason" in line else line["sequence"]
         query = {"topic": line["topic"], "name": name, "publisher": line["publisher"], "sequence": last}
-        connection, response = self._ask("POST", "/ack", query, None, _ANSWER_S)
+        self._answer("POST", "/ack", query, "the event may come again")
+
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        query: Any,
+        doubt: str,
+        body: bytes | None = None,
+        timeout: float = _ANSWER_S,
+    ) -> dict[str, Any]:
+        """The node's answer; `doubt` is what the user has to know if it breaks off."""
+        connection, response = self._ask(method, path, query, body, timeout)
         try:
-            response.read()
-        except (OSError, http.client.HTTPException) as error:
-            raise GrapevineError(f"{self.url}: broke off ({error}); the event may come again") from None
+            answer: dict[str, Any] = json.loads(response.read())
+            return answer
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise GrapevineError(f"{self.url}: broke off ({error}); {doubt}") from None
         finally:
             connection.close()
 
