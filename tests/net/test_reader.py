@@ -265,6 +265,19 @@ def test_a_slow_reader_misses_nothing() -> None:
     during(scenario)
 
 
+def test_a_publisher_with_much_to_catch_up_does_not_hold_up_the_others() -> None:
+    async def scenario(world: World) -> None:
+        async with world.reader():
+            pass
+        await world.come(*range(1, 41))
+        await world.come(1, 2, publisher=BOB)
+        async with world.reader(size=4) as reader:
+            first = [(await reader.get(timeout=10)).publisher for _ in range(8)]
+            assert BOB in first
+
+    during(scenario)
+
+
 def test_a_forgotten_reader_begins_anew() -> None:
     async def scenario(world: World) -> None:
         async with world.reader() as reader:

@@ -71,7 +71,6 @@ class _Line:
     publisher: PeerId
     next: int = 1  # the first number that was not handed over
     is_owed: bool = False  # from `next` on everything is: the reader has been somewhere in this stream
-    is_behind: bool = True  # the next events are to be read from the store
     has_news: bool = False  # something came since the store was asked
     waits_since: float | None = None  # for the number `next`, which is not here
 
@@ -104,6 +103,7 @@ class Reader:
         self._is_auto, self._enter, self._leave = acknowledging == "auto", enter, leave
         self._reader = 0  # its number in the store
         self._lines: dict[PeerId, _Line] = {}
+        self._behind: dict[PeerId, _Line] = {}  # those whose next events are to be read from the store
         self._has_strangers = True  # there may be streams that are not among the lines
         self._queue: deque[Event | Gap] = deque()
         self._taken: Event | Gap | None = None  # what the application has in hand
@@ -142,8 +142,9 @@ class Reader:
         line = self._lines.get(event.publisher)
         if line is None:
             self._has_strangers = True
-        elif line.is_behind or event.sequence != line.next or len(self._queue) >= self._size:
-            line.is_behind = line.has_news = True
+        elif line.publisher in self._behind or event.sequence != line.next or len(self._queue) >= self._size:
+            self._behind[line.publisher] = line
+            line.has_news = True
         else:
             self._hand_over(line, event)
         self._news.set()
@@ -207,9 +208,11 @@ class Reader:
         """Queue what can be handed over, of every stream that is behind, as far as there is room."""
         if self._has_strangers:
             await self._meet_strangers()
-        for line in list(self._lines.values()):
-            if line.is_behind and len(self._queue) < self._size and not self._is_closed:
+        for line in list(self._behind.values()):
+            if len(self._queue) < self._size and not self._is_closed:
                 await self._walk(line)
+                if self._behind.pop(line.publisher, None) is not None:
+                    self._behind[line.publisher] = line  # others first, the next time
 
     async def _meet_strangers(self) -> None:
         self._has_strangers = False
@@ -221,7 +224,8 @@ class Reader:
         for place in places:
             publisher = PeerId(place.publisher)
             if publisher not in self._lines:
-                self._lines[publisher] = _Line(place.stream, publisher, place.next or 1, place.next is not None)
+                line = _Line(place.stream, publisher, place.next or 1, place.next is not None)
+                self._lines[publisher] = self._behind[publisher] = line
 
     async def _walk(self, line: _Line) -> None:
         """Go along a stream from where the reader is until room, events or patience end."""
@@ -232,8 +236,9 @@ class Reader:
             if event.sequence > line.next and not self._pass(line, event.sequence - 1, floor):
                 return
             self._hand_over(line, event)
-        if len(found) < most and (last < line.next or self._pass(line, last, floor)):
-            line.is_behind = line.has_news
+        is_through = len(found) < most and (last < line.next or self._pass(line, last, floor))
+        if is_through and not line.has_news:
+            self._behind.pop(line.publisher, None)
 
     def _hand_over(self, line: _Line, event: StoredEvent) -> None:
         self._queue.append(opened(self.topic, event))
@@ -274,7 +279,7 @@ class Reader:
 
     async def _wait(self) -> None:
         """Until something comes, or it is time to look again at what a stream waits for."""
-        waits = any(line.waits_since is not None for line in self._lines.values())
+        waits = any(line.waits_since is not None for line in self._behind.values())
         try:
             async with asyncio.timeout(_LOOK_AGAIN_S if waits else None):
                 await self._news.wait()
