@@ -49,6 +49,13 @@ def test_sound_nodes_keep_their_promises(seed: int) -> None:
     assert sum(count for name, count in outcome.counts.items() if name.startswith("fault ")) >= 5
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1_000, 1_200, 20))
+def test_no_schedule_of_many_breaks_a_promise(first: int) -> None:
+    for seed in range(first, first + 20):
+        assert run_seed(seed, Settings(minutes=5)).violations == ()
+
+
 class Forgetful(SimulatedDisk):
     """Says that everything is kept, and keeps two commits of three."""
 
