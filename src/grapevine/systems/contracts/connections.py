@@ -23,11 +23,11 @@ from grapevine.blocks.connections import (
     OWN_TIES,
     RANDOM,
     Messages,
-    Printed,
     Rows,
     Step,
     Task,
 )
+from grapevine.blocks.consent import Printed
 from grapevine.blocks.coverage import Membership
 from grapevine.blocks.network import Network
 from grapevine.blocks.views import NOBODY
