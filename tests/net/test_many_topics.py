@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grapevine.net import Node
-from grapevine.systems.vitis.peer.messages import TOPICS_A_PART, Profile
+from grapevine.systems.gossip.messages import TOPICS_A_PART, Profile
 from tests.net.hostile import Client
 from tests.net.nodes import during, endpoint
 

@@ -121,18 +121,18 @@ class Message(msgspec.Struct, frozen=True, gc=False, tag=True, array_like=True):
         return ()
 
 
-def messages_in(module: ModuleType, *, without: Collection[type[Message]] = ()) -> Any:
-    """The union of all messages that a module defines, `without` some: the type from which a decoder is made.
+def messages_in(*modules: ModuleType, without: Collection[type[Message]] = ()) -> Any:
+    """The union of all messages that these modules define, `without` some: the type from which a decoder is made.
 
-    UsageError if the module defines none.
+    UsageError if a module defines none.
     """
-    kinds = [
-        kind
-        for kind in vars(module).values()
-        if isinstance(kind, type) and issubclass(kind, Message) and kind.__module__ == module.__name__
-    ]
-    if not kinds:
-        raise UsageError(f"{module.__name__} defines no messages; give a module with subclasses of Message")
+    kinds = []
+    for module in modules:
+        found = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Message)]
+        own = [kind for kind in found if kind.__module__ == module.__name__]
+        if not own:
+            raise UsageError(f"{module.__name__} defines no messages; give a module with subclasses of Message")
+        kinds += own
     return reduce(or_, [kind for kind in kinds if kind not in without])
 
 

@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 
 from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import Address, Send, messages_in
+from grapevine.systems.gossip import messages as gossip
+from grapevine.systems.gossip.memory import Memory
 from grapevine.systems.vitis.peer import messages
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
 from grapevine.systems.vitis.peer.peer import VitisPeer
-from grapevine.systems.vitis.peer.setup import Memory, Setup
+from grapevine.systems.vitis.peer.setup import Setup
 
 
 class LiveVitis(LiveSystem):
@@ -20,7 +22,7 @@ class LiveVitis(LiveSystem):
 
     config_type = VitisPeerConfig
     live_values: ClassVar[dict[str, Any]] = {"sample_rounds": 5}  # ours: a sample needs a connection to a stranger
-    messages = messages_in(messages)
+    messages = messages_in(messages, gossip)
 
     def peer(self, topics: Collection[int], contacts: Collection[Address], session: int) -> VitisPeer:
         setup = Setup(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.model.ids import distance
-from grapevine.systems.vitis.peer.book import Book
-from grapevine.systems.vitis.peer.interests import array_of
+from grapevine.systems.gossip.interests import array_of
+from grapevine.systems.vitis.peer.book import VitisBook
 from grapevine.systems.vitis.peer.messages import Descriptor
 from grapevine.systems.vitis.peer.relays import Relays
 
@@ -22,7 +22,7 @@ WORDS = st.integers(0, 2**64 - 1)
 def test_next_hops_are_the_nearest_settled_links_that_are_nearer(
     mine: int, settled: bool, others: list[tuple[int, bool]], keys: list[int]
 ) -> None:
-    book = Book(Descriptor(2**64 - 1, mine, 1, 0, 50.0 if settled else 0.0), 1)
+    book = VitisBook(Descriptor(2**64 - 1, mine, 1, 0, 50.0 if settled else 0.0), 1)
     links = [1 << 63 | i for i in range(len(others))]
     news = [Descriptor(node, other, 1, 0, 50.0 * old) for node, (other, old) in zip(links, others, strict=True)]
     book.learn(100.0, news)

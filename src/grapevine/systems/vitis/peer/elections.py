@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from grapevine.kernels.csr import Columns
 from grapevine.systems.contracts.peer import Address
+from grapevine.systems.gossip.interests import find
+from grapevine.systems.gossip.messages import Topics
 from grapevine.systems.vitis.peer.gateways import Chosen, NeighbourProposals, choose_gateways
-from grapevine.systems.vitis.peer.interests import find
-from grapevine.systems.vitis.peer.messages import PROPOSAL, Records, Topics
+from grapevine.systems.vitis.peer.messages import PROPOSAL, Records
 from grapevine.systems.vitis.peer.proposals import ReceivedProposals
 
 ELECTED_A_ROUND = 8_192  # topics: about 30 ms with nine neighbours that share all

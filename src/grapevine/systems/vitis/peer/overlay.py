@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from grapevine.blocks.views import NOBODY
 from grapevine.systems.contracts.peer import Address
-from grapevine.systems.vitis.peer.book import Book, Overlap, by_freshness
+from grapevine.systems.gossip.book import Newscast
+from grapevine.systems.gossip.messages import MOST_DESCRIPTORS
+from grapevine.systems.vitis.peer.book import Overlap, VitisBook
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
-from grapevine.systems.vitis.peer.messages import MOST_DESCRIPTORS, Descriptor
+from grapevine.systems.vitis.peer.messages import Descriptor
 
 _MOST_REVERSE = 1_000  # who may have this node in its table; the host bounds connections before
 
@@ -38,8 +40,8 @@ class Overlay:
         tie_seed: int = 0,
     ) -> None:
         self._config, self._random, self._overlap, self._ring_id_of = config, random, overlap, ring_id_of
-        self.book = Book(me, random.getrandbits(32), tie_seed)
-        self.cache: dict[Address, float] = {}  # Newscast: random nodes, and when somebody last heard of each
+        self.book = VitisBook(me, random.getrandbits(32), tie_seed)
+        self._newscast = Newscast(self.book, config.sample_size, random)
         self.table: list[Address] = []  # successor, predecessor, long links, friends; NOBODY: free
         self.backups: list[Address] = []  # nodes near on the ring, in case a ring link fails
         self.reverse: dict[Address, float] = {}  # who has this node in its table, and when it last said so
@@ -89,29 +91,31 @@ class Overlay:
     def _drop_unknown(self) -> None:
         """Whoever is not in the book any more is in no view either."""
         known = self.book.known
-        self.cache = {node: heard for node, heard in self.cache.items() if node in known}
+        self._newscast.drop_unknown()
         self.table = [node if node in known else NOBODY for node in self.table]
         self.backups = [node for node in self.backups if node in known]
         self._offered = {node: None for node in self._offered if node in known}
 
     # Newscast
 
+    @property
+    def cache(self) -> dict[Address, float]:
+        """Random nodes, and when somebody last heard of each."""
+        return self._newscast.cache
+
     def sample_partner(self) -> Address | None:
         """A random member of the cache; None if it is empty."""
-        return self._random.choice(sorted(self.cache)) if self.cache else None
+        return self._newscast.partner()
 
     def sample(self, now: float) -> tuple[Descriptor, ...]:
         """What a `Sample` has: this node, and the cache."""
-        return self.book.me, *self.book.descriptors_of(now, self.cache)
+        return self._newscast.sample(now)
 
     def merge_sample(self, now: float, sender: Address, descriptors: tuple[Descriptor, ...]) -> None:
         """A `Sample` came: keep the freshest of both caches."""
         descriptors = descriptors[:MOST_DESCRIPTORS]
         self.learn(now, sender, descriptors)
-        heard = self.book.heard
-        nodes = {found.node for found in descriptors if found.node in heard} | {n for n in self.cache if n in heard}
-        fresh = by_freshness({node: heard[node] for node in nodes}, self._config.sample_size)
-        self.cache = {node: heard[node] for node in fresh}
+        self._newscast.merge(descriptors)
 
     # T-Man
 

@@ -27,33 +27,20 @@ from grapevine.systems.contracts.peer import (
     Send,
     SetTimer,
 )
+from grapevine.systems.gossip.asking import Asking
+from grapevine.systems.gossip.interests import Interests, check_topic
+from grapevine.systems.gossip.memory import Memory
+from grapevine.systems.gossip.messages import TOPICS_A_PART, Ask, Profile, Topics, pack, parts, unpack
+from grapevine.systems.gossip.profiles import KnownProfiles
+from grapevine.systems.gossip.window import Windows
 from grapevine.systems.vitis.peer.agreement import Agreement
-from grapevine.systems.vitis.peer.asking import Asking
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
 from grapevine.systems.vitis.peer.elections import Elections
-from grapevine.systems.vitis.peer.interests import Interests, check_topic
-from grapevine.systems.vitis.peer.messages import (
-    TOPICS_A_PART,
-    Ask,
-    Descriptor,
-    Exchange,
-    Goodbye,
-    Heartbeat,
-    Notify,
-    Profile,
-    Relay,
-    Sample,
-    Topics,
-    pack,
-    parts,
-    unpack,
-)
+from grapevine.systems.vitis.peer.messages import Descriptor, Exchange, Goodbye, Heartbeat, Notify, Relay, Sample
 from grapevine.systems.vitis.peer.overlay import Overlay
-from grapevine.systems.vitis.peer.profiles import KnownProfiles
 from grapevine.systems.vitis.peer.rates import TopicRates
 from grapevine.systems.vitis.peer.relays import Relays
-from grapevine.systems.vitis.peer.setup import Memory, Setup
-from grapevine.systems.vitis.peer.window import Windows
+from grapevine.systems.vitis.peer.setup import Setup
 
 _CONTACTS = 20  # that are remembered
 _MOST_CARRIERS = 10_000  # topics whose carriers are remembered

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.systems.contracts.peer import Address
-from grapevine.systems.vitis.peer.interests import find
-from grapevine.systems.vitis.peer.messages import Topics
+from grapevine.systems.gossip.interests import find
+from grapevine.systems.gossip.messages import Topics
 
 RingIds = Callable[[Topics], Topics]  # of topics: where on the ring their rendezvous is
 
