@@ -15,7 +15,9 @@ import networkx as nx
 import pytest
 
 from grapevine.model.errors import GrapevineError, UsageError
-from grapevine.net.cluster import Cluster, ClusterConfig, are_connected, workload_of
+from grapevine.net.cluster import Cluster
+from grapevine.net.cluster_config import ClusterConfig, workload_of
+from grapevine.net.connectedness import are_connected
 from grapevine.net.orders import Look, Opened
 from grapevine.net.play import Kill, play
 
@@ -54,6 +56,15 @@ def test_every_event_reaches_every_subscriber_once(tmp_path: Path) -> None:
     assert not children()
 
 
+def test_nothing_is_published_before_all_topics_are_connected() -> None:
+    config, seen = ClusterConfig(**SMALL, events=20, ready_s=0), list[dict[str, Any]]()
+    how: dict[str, Any] = {"system": "vitis", "parameters": {"round_s": 60.0}, "settings": {}}
+    with pytest.raises(GrapevineError, match=r"after 0 s the subscribers of \d of 8 topics were connected"):
+        play(workload_of(config, 1), config, progress=seen.append, **how)
+    assert all(state["published"] == 0 for state in seen)
+    assert not children()
+
+
 @pytest.mark.slow
 def test_a_group_that_is_killed_gets_what_it_missed_when_it_comes_back(tmp_path: Path) -> None:
     config = ClusterConfig(**SMALL)
@@ -61,7 +72,7 @@ def test_a_group_that_is_killed_gets_what_it_missed_when_it_comes_back(tmp_path:
     async def scenario() -> None:
         opening = Cluster.open(workload_of(config, 1), config, parameters=FAST, data=tmp_path)
         async with asyncio.timeout(180), opening as cluster:
-            assert await cluster.wait_until_connected()
+            await cluster.wait_until_connected()
             await cluster.publish(events=10)
             assert await cluster.wait_until_delivered()
             await cluster.kill(1)

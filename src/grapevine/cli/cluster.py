@@ -33,10 +33,10 @@ from grapevine.metrics.numbers import number
 from grapevine.metrics.structure import DEGREE, DEGREE_MAX
 from grapevine.metrics.timed import DELAY_MS_AT, DELAY_MS_MAX
 from grapevine.metrics.traffic import HIT_RATIO
-from grapevine.model.errors import UsageError
+from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.settings import none_of
 from grapevine.model.workload import Workload
-from grapevine.net.cluster import ClusterConfig, workload_of
+from grapevine.net.cluster_config import ClusterConfig, workload_of
 from grapevine.net.options import configs_of, take_settings
 from grapevine.net.play import Kill, play
 from grapevine.systems.registry import systems_with
@@ -104,6 +104,12 @@ def _run_cluster(
         _print_summary(summary, out_)
     if summary["stopped"]:
         raise SystemExit(130)
+    if not summary["is_complete"]:
+        missing = f"{summary['expected'] - summary['delivered']:,} of {summary['expected']:,} deliveries"
+        raise GrapevineError(
+            f"{config.settle_s:g} s after the last event {missing} were missing, and {summary['unconfirmed']:,} events"
+            " not confirmed; give a longer --settle-s, or fewer nodes and events for this machine"
+        )
 
 
 def _settings(system: str, pairs: list[str]) -> dict[str, dict[str, Any]]:
@@ -216,7 +222,8 @@ _HELP = """Run a network of live nodes on this machine, and count what arrives.
 
 Nodes live in a few processes and talk over real sockets. Subscriptions are generated (correlated, as in Vitis) or those
 of [bold]--workload[/]. Random subscribers publish in random topics; who got what, and when, is counted from what
-applications read. [bold]--kill 0.5@10[/] kills half of the processes after 10 s."""
+applications read. Nothing is published before all topics are connected; if that takes too long, or if a delivery is
+missing in the end, the exit code is 1. [bold]--kill 0.5@10[/] kills half of the processes after 10 s."""
 
 
 def add_to(app: typer.Typer) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import secrets
 import tempfile
 import time
@@ -24,12 +23,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from grapevine.model.config import Config, parameter
-from grapevine.model.errors import UsageError
+from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.identity import PeerId
 from grapevine.model.ids import ring_id
 from grapevine.model.workload import Workload
+from grapevine.net.cluster_config import ClusterConfig
 from grapevine.net.cluster_report import Course, snapshot, summary
+from grapevine.net.connectedness import Connectedness, connectedness
 from grapevine.net.orders import (
     Exchanges,
     Look,
@@ -44,52 +44,11 @@ from grapevine.net.orders import (
 )
 from grapevine.net.tally import Tally
 from grapevine.net.worker import Worker
-from grapevine.synthetic import generate
 
 _OPEN_S = 300.0  # the first node may have to compile
 _LOOK_S = 60.0
 _FIRST = 2**62  # numbers from here on are of events that begin a feed, and are not counted
 _FEEDS = ("rappel",)  # systems in which every topic has one publisher, and its name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterConfig(Config):
-    """How large a network, and what happens in it."""
-
-    nodes: int = parameter(50, "nodes", source="ours: one machine", low=2)
-    topics: int = parameter(200, "topics of the generated workload", source="ours: one machine", low=1)
-    subscriptions: int = parameter(50, "topics that each node subscribes to", source="Vitis §IV-A", low=1)
-    processes: int = parameter(os.cpu_count() or 1, "processes, each with its share of the nodes", source="ours", low=1)
-    bootstraps: int = parameter(3, "nodes that the others begin with", source="ours", low=1)
-    events: int = parameter(500, "events to publish", source="ours", low=1)
-    rate: float = parameter(20.0, "events a second", source="ours", low=0.001)
-    payload: int = parameter(100, "bytes of an event's payload", source="ours", low=8)
-    ready_s: float = parameter(60.0, "seconds to wait until all topics are connected", source="ours", low=0)
-    settle_s: float = parameter(30.0, "seconds to wait for the last events", source="ours", low=0)
-
-    def mistakes(self) -> list[str]:
-        mistakes = []
-        if self.processes > self.nodes:
-            mistakes.append(f"processes={self.processes}: there are only nodes={self.nodes}")
-        if self.subscriptions > self.topics:
-            mistakes.append(f"subscriptions={self.subscriptions}: there are only topics={self.topics}")
-        return mistakes
-
-
-def workload_of(config: ClusterConfig, seed: int) -> Workload:
-    """Vitis' correlated subscriptions, with as many buckets of topics as there can be."""
-    each = 2 if config.subscriptions % 2 == 0 and config.topics % 2 == 0 else 1
-    most = config.topics * each // config.subscriptions
-    buckets = next(n for n in range(max(most, 1), 0, -1) if config.topics % n == 0)
-    return generate(
-        "vitis-high",
-        seed=seed,
-        nodes=config.nodes,
-        topics=config.topics,
-        subscriptions_per_node=config.subscriptions,
-        buckets=buckets,
-        buckets_per_node=min(each, buckets),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,14 +219,25 @@ class Cluster:
 
     # What can be done with it
 
-    async def wait_until_connected(self, timeout: float | None = None) -> bool:
-        """Wait until the subscribers of every topic are connected by those with whom they exchange its events."""
-        end = time.monotonic() + (self.config.ready_s if timeout is None else timeout)
+    async def wait_until_connected(self, timeout: float | None = None) -> None:
+        """Wait until the subscribers of every topic are connected by those with whom they exchange its events.
+
+        GrapevineError if that takes longer than `timeout` (by default `ready_s`): whoever publishes in a network that
+        has not come together measures how it comes together, and loses events to nobody's fault.
+        """
+        patience = self.config.ready_s if timeout is None else timeout
+        end = time.monotonic() + patience
         while True:
-            connected = self._course.connected = await self._share_connected()
-            if connected == 1.0 or time.monotonic() >= end:
+            found = await self._look()
+            self._course.connected = found.share
+            if found.is_whole:
                 self._course.reach("ready")
-                return connected == 1.0
+                return
+            if time.monotonic() >= end:
+                raise GrapevineError(
+                    f"after {patience:g} s the subscribers of {found.connected:,} of {found.shared:,} topics were"
+                    " connected, so nothing was published; give a longer --ready-s, or fewer nodes for this machine"
+                )
             await asyncio.sleep(1.0)
 
     async def publish(self, events: int | None = None, rate: float | None = None) -> None:
@@ -337,19 +307,14 @@ class Cluster:
     def _worker_of(self, node: int) -> Worker:
         return self.workers[node % len(self.workers)]
 
-    async def _share_connected(self) -> float:
+    async def _look(self) -> Connectedness:
         looks = await asyncio.gather(*(w.ask(Look(), Exchanges, _LOOK_S) for w in self.workers if w.is_up))
-        edges: dict[int, list[tuple[int, int]]] = {}
-        for address, partners in (row for look in looks for row in look.partners):
-            for topic, others in partners.items():
-                edges.setdefault(topic, []).extend((address, other) for other in others)
-        shared = connected = 0
+        partners = [row for look in looks for row in look.partners]
+        wanted = {}
         for topic in range(self.workload.topic_count):
-            wanted = [self._peers[int(n)].address for n in self.workload.subscribers_of(topic) if n not in self.down]
-            if len(wanted) > 1:
-                shared += 1
-                connected += are_connected(wanted, edges.get(ring_id(f"topic:{self.topic_name(topic)}"), []))
-        return connected / shared if shared else 1.0
+            here = [self._peers[int(n)].address for n in self.workload.subscribers_of(topic) if n not in self.down]
+            wanted[ring_id(f"topic:{self.topic_name(topic)}")] = here
+        return connectedness(wanted, partners)
 
     # What it tells
 
@@ -366,18 +331,3 @@ class Cluster:
             "subscriptions": self.workload.subscription_count,
         }
         return summary(about, self._course, self.workers, self.tally, self.down)
-
-
-def are_connected(wanted: list[int], edges: Iterable[tuple[int, int]]) -> bool:
-    """Whether all of these are in one component."""
-    leader: dict[int, int] = {}
-
-    def find(node: int) -> int:
-        while (above := leader.setdefault(node, node)) != node:
-            leader[node] = leader[above]
-            node = above
-        return node
-
-    for one, other in edges:
-        leader[find(one)] = find(other)
-    return len({find(node) for node in wanted}) <= 1

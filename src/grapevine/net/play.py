@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from grapevine.kernels.jit import compiling_told
-from grapevine.model.errors import UsageError
+from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.workload import Workload
-from grapevine.net.cluster import Cluster, ClusterConfig
+from grapevine.net.cluster import Cluster
+from grapevine.net.cluster_config import ClusterConfig
 from grapevine.net.live_system import live_facet
 from grapevine.net.run import stop_on_signals
 
@@ -55,7 +56,11 @@ def play(
     restart_s: float | None = None,
     progress: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
-    """The summary of a run; of what there was of it, if Ctrl-C or SIGTERM ended it (`stopped`)."""
+    """The summary of a run; of what there was of it, if Ctrl-C or SIGTERM ended it (`stopped`).
+
+    `is_complete` says whether every delivery that was due came within `settle_s`. GrapevineError, before the first
+    event, if the network does not come together in time.
+    """
     if kill is not None and config.processes < 2:
         raise UsageError("--kill: needs at least --processes 2, since one has to stay")
     if restart_s is not None and (kill is None or data is None):
@@ -79,12 +84,12 @@ def play(
                 started=False,
             ) as cluster:
                 try:
-                    async with asyncio.TaskGroup() as group:
+                    async with _one_of_ours(), asyncio.TaskGroup() as group:
                         watching = group.create_task(_watch(cluster, progress))
                         await cluster.start()
-                        await _run(cluster, group, kill, restart_s)
+                        is_complete = await _run(cluster, group, kill, restart_s)
                         watching.cancel()
-                    summary = {"stopped": False}
+                    summary = {"stopped": False, "is_complete": is_complete}
                 finally:
                     summary |= cluster.summary()
         return summary
@@ -97,13 +102,28 @@ def play(
     return summary
 
 
-async def _run(cluster: Cluster, group: asyncio.TaskGroup, kill: Kill | None, restart_s: float | None) -> None:
+@contextlib.asynccontextmanager
+async def _one_of_ours() -> AsyncIterator[None]:
+    """A failure that was foreseen is raised as it is, not in the group that tasks put it into."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        foreseen = group.subgroup(GrapevineError)
+        while isinstance(foreseen, BaseExceptionGroup):
+            foreseen = foreseen.exceptions[0]
+        if foreseen is not None:
+            raise foreseen from None
+        raise
+
+
+async def _run(cluster: Cluster, group: asyncio.TaskGroup, kill: Kill | None, restart_s: float | None) -> bool:
+    """From the first event to the last delivery; whether every one came."""
     await cluster.wait_until_connected()
     faults = None if kill is None else group.create_task(_kill(cluster, kill, restart_s))
     await cluster.publish()
     if faults is not None:
         await faults
-    await cluster.wait_until_delivered()
+    return await cluster.wait_until_delivered()
 
 
 async def _kill(cluster: Cluster, kill: Kill, restart_s: float | None) -> None:
