@@ -96,7 +96,7 @@ class Assembly:
         self.publishing = Publishing(
             *(folder.identity, system, config, self.store, self.topics, self.host, self.confirmations),
             self._is_alone,
-            clock_ms,
+            surroundings.clock_us,
             self.steady_clock.now_ms,
         )
         self.tasks: list[asyncio.Task[None]] = []
@@ -143,8 +143,8 @@ class Assembly:
         self.is_closing = True
         self.topics.close()
         self.publishing.close()
-        was_running = self.host.is_running
-        if was_running:
+        if self.host.is_running:
+            self.chronicle.on_leaving(self.host.peer, self.connections.traffic)
             await self._leave()
         await self.connections.close("this node stops")
         await self.recovery.close()
@@ -155,9 +155,7 @@ class Assembly:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         self.folder.remember(self.connections.contacts)
-        if was_running:
-            self.chronicle.write(self.host.peer, self.connections.traffic)
-        self.chronicle.close()
+        self.chronicle.close(self.connections.traffic)
 
     async def _leave(self) -> None:
         self.host.call(self.host.peer.leave)
