@@ -14,12 +14,12 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.errors import GrapevineError
 from grapevine.net.cluster import Cluster
 from grapevine.net.cluster_config import ClusterConfig, workload_of
 from grapevine.net.connectedness import are_connected
 from grapevine.net.orders import Look, Opened
-from grapevine.net.play import Kill, play
+from grapevine.net.play import play
 
 SMALL: dict[str, Any] = {"nodes": 6, "topics": 8, "subscriptions": 4, "processes": 2, "rate": 20.0}
 FAST = {"round_s": 0.3}
@@ -139,9 +139,3 @@ def test_components_are_those_of_networkx() -> None:
         wanted = list(range(0, 12, 4))
         expected = any(set(wanted) <= part for part in nx.connected_components(graph))
         assert are_connected(wanted, graph.edges) == expected
-
-
-@pytest.mark.parametrize("text", ["1", "@", "0@1", "1.5@1", "0.5@-1", "x@1", "0.5@"])
-def test_a_kill_that_cannot_be_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="SHARE@SECOND"):
-        Kill.parse(text)

@@ -79,7 +79,7 @@ class World:
 
 
 @asynccontextmanager
-async def world_in(folder: Path, **options: bool) -> AsyncIterator[World]:
+async def world_in(folder: Path, **options: Any) -> AsyncIterator[World]:
     async with await Store.open(folder, synced=False) as store:
         yield World(folder, store, **options)
 

@@ -37,18 +37,21 @@ from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.settings import none_of
 from grapevine.model.workload import Workload
 from grapevine.net.cluster_config import ClusterConfig, workload_of
+from grapevine.net.cluster_faults import Faults, FullDisk, Kill, Partition
 from grapevine.net.options import configs_of, take_settings
-from grapevine.net.play import Kill, play
+from grapevine.net.play import play
 from grapevine.systems.registry import systems_with
 
 _MIB = 2**20
+_SHOWN = 5  # broken promises
 _LINE_S = 5.0  # between two lines about a network in which nobody comes or goes
 _LATE_MS = 100.0  # from here on, waiting for the processor is most of a delay
 _DELAYS = [DELAY_MS_AT.of(quantile=quantile) for quantile in ("p50", "p99")]
+_RECOVERIES = [live.RECOVERY_MS_AT.of(quantile=quantile) for quantile in ("p50", "p99")]
 _SUMMARY = (
     *(HIT_RATIO, live.DELIVERED, live.EXPECTED, live.DUPLICATES, live.RECOVERED),
     *(live.EVENTS, live.WITHOUT_PATH, live.SKIPPED, live.UNCONFIRMED, live.EVENTS_PER_S),
-    *(*_DELAYS, DELAY_MS_MAX, live.TOPICS_CONNECTED, live.CONNECT_S),
+    *(*_DELAYS, DELAY_MS_MAX, *_RECOVERIES, live.LOSSES_REPORTED, live.TOPICS_CONNECTED, live.CONNECT_S),
     *(DEGREE, DEGREE_MAX, live.CONNECTIONS, live.CONNECTIONS_MAX),
     *(live.MESSAGES_PER_S_PER_NODE, live.BYTES_PER_S_PER_NODE, live.BYTES_PER_DELIVERY),
     *(CPU_S, live.CPU_SHARE_PER_NODE, live.LATE_MS, live.RSS_PER_NODE_BYTES),
@@ -56,7 +59,7 @@ _SUMMARY = (
 )
 _IF_ANY = {  # not worth a line when it is 0
     *(live.WITHOUT_PATH, live.SKIPPED, live.UNCONFIRMED, live.DUPLICATES, live.RECOVERED),
-    *(live.NODES_DOWN, live.LOST_PROCESSES, live.FAILURES),
+    *(live.NODES_DOWN, live.LOST_PROCESSES, live.FAILURES, live.LOSSES_REPORTED),
 }
 
 
@@ -70,7 +73,9 @@ def _run_cluster(
     data: Path | None,
     out_: Path | None,
     kill: str | None,
-    restart_after: float | None,
+    partition: str | None,
+    full_disk: str | None,
+    judge: bool,
     seed: int,
     json: bool,
     log: str,
@@ -78,7 +83,11 @@ def _run_cluster(
     """Run the command; the arguments are its options (`add_to`)."""
     check_log(log)
     tables = _settings(system, set_ or [])
-    faults = None if kill is None else Kill.parse(kill)
+    faults = Faults(
+        kill=None if kill is None else Kill.parse(kill),
+        partition=None if partition is None else Partition.parse(partition),
+        full_disk=None if full_disk is None else FullDisk.parse(full_disk),
+    )
     loaded = workload_of(config, seed) if workload is None else Workload.load(workload)
     if workload is not None:
         config = replace(config, nodes=loaded.node_count, processes=min(config.processes, loaded.node_count))
@@ -94,8 +103,8 @@ def _run_cluster(
             data=data,
             out=out_,
             seed=seed,
-            kill=faults,
-            restart_s=restart_after,
+            faults=faults,
+            judged=judge,
             progress=progress,
         )
     if json:
@@ -104,6 +113,10 @@ def _run_cluster(
         _print_summary(summary, out_)
     if summary["stopped"]:
         raise SystemExit(130)
+    if broken := summary.get("broken"):
+        for sentence in broken[:_SHOWN]:
+            err.print(f"  {sentence}", markup=False, soft_wrap=True)
+        raise GrapevineError(f"{len(broken):,} promises were broken, of which the first are said above")
     if not summary["is_complete"]:
         missing = f"{summary['expected'] - summary['delivered']:,} of {summary['expected']:,} deliveries"
         raise GrapevineError(
@@ -210,7 +223,7 @@ def _print_summary(summary: dict[str, Any], folder: Path | None) -> None:
     out.print(f"[bold]{title}[/]", highlight=False)
     made = table("", "", "")
     made.show_header = False
-    add_metrics(made, (metric for metric in _SUMMARY if metric not in _IF_ANY or summary[metric.name]), summary)
+    add_metrics(made, (metric for metric in _SUMMARY if metric not in _IF_ANY or summary.get(metric.name)), summary)
     out.print(made)
     if summary["late_ms"] > _LATE_MS:
         err.print("loops could not keep up: delays are this machine's, not the overlay's; give fewer nodes or events")
@@ -259,13 +272,45 @@ def add_to(app: typer.Typer) -> None:
         ),
         option(
             "kill",
-            Annotated[str | None, typer.Option(metavar="SHARE@SECOND", help="Kill processes, e.g. 0.5@10.")],
+            Annotated[
+                str | None,
+                typer.Option(
+                    metavar="SHARE@SECOND[+SECONDS]",
+                    help="Kill a share of the processes, and start them again so many seconds later, e.g. 0.3@10+5.",
+                ),
+            ],
             None,
         ),
         option(
-            "restart_after",
-            Annotated[float | None, typer.Option(min=0, help="Start them again so many seconds later.")],
+            "partition",
+            Annotated[
+                str | None,
+                typer.Option(
+                    metavar="SHARE@SECOND+SECONDS",
+                    help="Cut a share of the processes off from the others, e.g. 0.5@10+120. Needs root.",
+                ),
+            ],
             None,
+        ),
+        option(
+            "full_disk",
+            Annotated[
+                str | None,
+                typer.Option(
+                    metavar="NODES@SECOND+SECONDS", help="Let disks of nodes be full, e.g. 5@10+30. Needs root."
+                ),
+            ],
+            None,
+        ),
+        option(
+            "judge",
+            Annotated[
+                bool,
+                typer.Option(
+                    "--judge", help="Read under names, and look whether every promise to named readers is kept."
+                ),
+            ],
+            False,
         ),
         option("seed", SeedOption, 1),
         option("json", JsonOption, False),

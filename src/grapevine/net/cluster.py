@@ -30,6 +30,8 @@ from grapevine.model.workload import Workload
 from grapevine.net.cluster_config import ClusterConfig
 from grapevine.net.cluster_report import Course, snapshot, summary
 from grapevine.net.connectedness import Connectedness, connectedness
+from grapevine.net.group import now_us
+from grapevine.net.judge import READER, Judge
 from grapevine.net.orders import (
     Exchanges,
     Look,
@@ -47,6 +49,7 @@ from grapevine.net.worker import Worker
 
 _OPEN_S = 300.0  # the first node may have to compile
 _LOOK_S = 60.0
+_LOOK_AGAIN_S = 0.25  # whether everything has come
 _FIRST = 2**62  # numbers from here on are of events that begin a feed, and are not counted
 _FEEDS = ("rappel",)  # systems in which every topic has one publisher, and its name
 
@@ -70,9 +73,10 @@ class Cluster:
         open_: Open,
         data: Path | None,
         spots: Sequence[Spot],
+        judge: Judge | None,
     ) -> None:
         self.workload, self.config = workload, config
-        self.tally = Tally(workload.subscribers_of)
+        self.tally, self.judge = Tally(workload.subscribers_of), judge
         self.down: set[int] = set()
         self._course = Course()
         self._open, self._data, self._random = open_, data, Random(0)
@@ -110,18 +114,20 @@ class Cluster:
         out: Path | None = None,
         seed: int = 1,
         spots: Sequence[Spot] = (Spot(),),
+        judge: Judge | None = None,
         started: bool = True,
     ) -> AsyncIterator[Cluster]:
         """All nodes, up and subscribed; none is left behind. `data` keeps their folders, `out` gets their diaries.
 
-        Groups are dealt to the spots in turn. Who wants to watch how they come up takes a cluster that is not
+        Groups are dealt to the spots in turn. With a `judge` applications read under a name, and it is told of all that
+        they are given. Who wants to watch how they come up takes a cluster that is not
         `started`, and calls `start`.
         """
         with tempfile.TemporaryDirectory(prefix="grapevine-cluster-") as scratch:
             diary = None if out is None else str((out / "diaries").absolute())
             network = f"cluster-{secrets.token_hex(4)}"
             ordered = Open([], system, network, dict(parameters or {}), dict(settings or {}), diary)
-            cluster = cls(workload, config, out or Path(scratch), ordered, data, spots)
+            cluster = cls(workload, config, out or Path(scratch), ordered, data, spots, judge)
             cluster._random = Random(seed)
             try:
                 if started:
@@ -147,8 +153,7 @@ class Cluster:
             self._choose_publishers()
         await asyncio.gather(*(self._subscribe(g, again=False) for g in range(len(self.workers))))
         for topic, publisher in self._feeds.items():  # a feed can be joined once something was published in it
-            order = Publish(publisher, self.topic_name(topic), _FIRST + topic, self.config.payload, timeout=0.0)
-            self._worker_of(publisher).tell(order)
+            self._order(Publish(publisher, self.topic_name(topic), _FIRST + topic, self.config.payload, timeout=0.0))
         self._course.reach("up", stage="connecting")
 
     async def _close(self) -> None:
@@ -165,7 +170,7 @@ class Cluster:
                 n,
                 self._endpoints.get(n, f"{self._spots[group].host}:0"),
                 known,
-                None if self._data is None else str(self._data.absolute() / f"node-{n:04d}"),
+                None if self._data is None else str(self.folder_of(self._data, n)),
             )
             for n in numbers
         ]
@@ -179,10 +184,20 @@ class Cluster:
         )
         for number, peer, endpoint in (await self.workers[group].ask(order, Opened, _OPEN_S)).nodes:
             self._peers[number], self._endpoints[number] = PeerId.parse(peer), endpoint
+            if self.judge is not None:
+                self.judge.on_opened(number, self._peers[number])
+
+    @staticmethod
+    def folder_of(data: Path, node: int) -> Path:
+        """Where a node keeps what it has, if nodes have folders in `data`."""
+        return data.absolute() / f"node-{node:04d}"
 
     async def _subscribe(self, group: int, *, again: bool) -> None:
         topics = {n: [self.topic_name(t) for t in self.workload.topics_of(n)] for n in self._members[group]}
-        await self.workers[group].ask(Subscribe(topics, again), Subscribed, _OPEN_S)
+        reader = None if self.judge is None else READER
+        await self.workers[group].ask(Subscribe(topics, again, reader), Subscribed, _OPEN_S)
+        if self.judge is not None:
+            self.judge.on_subscribed(topics)
 
     def _choose_publishers(self) -> None:
         for topic in range(self.workload.topic_count):
@@ -203,10 +218,15 @@ class Cluster:
         for at in range(0, len(found), 3):
             if found[at] < _FIRST:
                 self.tally.arrived(found[at], found[at + 1], found[at + 2], worker.session)
+        if self.judge is not None:
+            for given in report.given:
+                self.judge.on_given(worker.session, given)
 
     def _on_published(self, answer: Published) -> None:
         if answer.event < _FIRST:
-            self.tally.confirmed(answer.event, answer.time_us, answer.error)
+            self.tally.confirmed(answer.event, answer.time_us, answer.error, is_kept=answer.is_kept)
+        if self.judge is not None:
+            self.judge.on_published(answer)
 
     def _on_ended(self, worker: Worker) -> None:
         members = set(self._members[worker.number])
@@ -264,21 +284,31 @@ class Cluster:
             publisher = self._random.choice(able)
         event = self._course.events = self._course.events + 1
         self.tally.ordered(event, topic, publisher)
-        self._worker_of(publisher).tell(Publish(publisher, self.topic_name(topic), event, self.config.payload))
+        self._order(Publish(publisher, self.topic_name(topic), event, self.config.payload))
         return event
 
+    def _order(self, order: Publish) -> None:
+        if self.judge is not None:
+            self.judge.on_ordered(order.event, order.node, order.topic)
+        self.workers[order.node % len(self.workers)].tell(order)
+
     async def wait_until_delivered(self, timeout: float | None = None) -> bool:
-        """Wait until every confirmed event has come to every subscriber that is up; False if it takes longer."""
+        """Wait until every confirmed event has come to every subscriber that is up; False if it takes longer.
+
+        Where there is a judge, a gap that a reader was told of is as good: nothing more comes.
+        """
         self._course.stage = "waiting"
         end = time.monotonic() + (self.config.settle_s if timeout is None else timeout)
-        while time.monotonic() < end:
-            found, expected = self.tally.delivered(self.down)
-            if not self.tally.waiting and found == expected:
-                break
-            await asyncio.sleep(0.1)
+        while not (is_complete := self._is_complete()) and time.monotonic() < end:
+            await asyncio.sleep(_LOOK_AGAIN_S)
         self._course.reach("over")
+        return is_complete
+
+    def _is_complete(self) -> bool:
+        if self.tally.waiting:
+            return False
         found, expected = self.tally.delivered(self.down)
-        return not self.tally.waiting and found == expected
+        return found == expected or (self.judge is not None and not self.judge.is_waiting(self.down))
 
     async def kill(self, group: int) -> None:
         """End the group's process as a crash would: nothing is written, nobody is told."""
@@ -294,18 +324,22 @@ class Cluster:
             raise UsageError("nodes without folders cannot come back; give --data DIR")
         if self.workers[group].is_up:
             raise UsageError(f"group {group} runs; kill or stop it first")
+        members = set(self._members[group])
+        self.tally.fault_over(members, now_us())
         await self.workers[group].start()
         await self._open_nodes(group, self._members[group])
         await self._subscribe(group, again=True)
-        self.down -= set(self._members[group])
+        self.down -= members
+
+    def on_fault_over(self, nodes: Iterable[int] | None = None) -> None:
+        """What kept these nodes (None: all) from what they are owed has ended; how long they take is measured."""
+        members = range(self.workload.node_count) if nodes is None else nodes
+        self.tally.fault_over(set(members) - self.down, now_us())
 
     def groups_for(self, share: float) -> list[int]:
         """The last groups, as many as have that share of the nodes; at least one of several stays."""
         count = round(share * len(self.workers))
         return list(range(len(self.workers) - min(max(count, 1), len(self.workers) - 1), len(self.workers)))
-
-    def _worker_of(self, node: int) -> Worker:
-        return self.workers[node % len(self.workers)]
 
     async def _look(self) -> Connectedness:
         looks = await asyncio.gather(*(w.ask(Look(), Exchanges, _LOOK_S) for w in self.workers if w.is_up))
