@@ -60,7 +60,7 @@ class Connections:
         self.pinned: set[Address] = set()  # links of the overlay: connections to them are not idle
         self._network, self._system, self._session, self._messages = network, system, session, messages
         self._receive, self._unreachable = receive, unreachable
-        self._transport = transport(identity, config.dial_s)
+        self._transport = transport(identity, config)
         self._introductions = Introductions(self.contacts, self.blame)
         self._dialling = Dialling(
             config.retry_s,
@@ -165,6 +165,8 @@ class Connections:
 
     def sweep(self) -> None:
         """Close what nobody needs: connections that are no links and were not used for `idle_s`."""
+        if self._listener is not None:
+            self.counts["turned_away"] = self._listener.turned_away
         before = self.loop.time() - self.config.idle_s
         for address, connection in list(self._open.items()):
             if address not in self.pinned and connection.used < before:

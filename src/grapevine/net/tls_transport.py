@@ -1,4 +1,7 @@
-"""The transport of real networks: TLS 1.3 over TCP, both ends with certificates (`identity` says what they prove)."""
+"""The transport of real networks: TLS 1.3 over TCP, both ends with certificates (`identity` says what they prove).
+
+`tls_listener` takes connections, and bounds what those cost that have not proven anything.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,26 @@ from collections.abc import Callable
 
 from grapevine.model.errors import PeerError, UsageError
 from grapevine.model.identity import PeerId
+from grapevine.net.config import NodeConfig
 from grapevine.net.identity import Identity, id_of
-from grapevine.net.transport import Channel, ChannelUser, Endpoint, Listener, Transport
-
-_BACKLOG = 256  # strangers whom the system lets wait until they are taken
+from grapevine.net.tls_listener import TlsListener
+from grapevine.net.transport import Channel, ChannelUser, Listener, Transport
 
 
 class TlsTransport(Transport):
     """Dials and listens with one identity. UsageError if its key or certificate has changed on the disk."""
 
-    def __init__(self, identity: Identity, handshake_s: float) -> None:
-        self._handshake_s = handshake_s
+    def __init__(self, identity: Identity, config: NodeConfig) -> None:
+        self._config = config
         self._client_context, self._server_context = identity.client_context(), identity.server_context()
 
     async def listen(self, host: str, port: int, accept: Callable[[], ChannelUser]) -> Listener:
         try:
-            server = await asyncio.get_running_loop().create_server(
-                lambda: _TlsChannel(accept(), None),
-                host,
-                port,
-                ssl=self._server_context,
-                ssl_handshake_timeout=self._handshake_s,
-                backlog=_BACKLOG,
+            return await TlsListener.bind(
+                host, port, self._server_context, self._config, lambda: _TlsChannel(accept(), None)
             )
         except OSError as error:
             raise UsageError(f"{host}:{port}: cannot be listened on ({error.strerror}); choose another") from None
-        return _TlsListener(server)
 
     async def dial(self, host: str, port: int, user: ChannelUser, expected: PeerId | None) -> None:
         try:
@@ -42,16 +39,6 @@ class TlsTransport(Transport):
             )
         except (OSError, UnicodeError, ssl.SSLError) as error:
             raise PeerError(f"{host}:{port} cannot be reached ({error})") from None
-
-
-class _TlsListener(Listener):
-    def __init__(self, server: asyncio.Server) -> None:
-        self._server = server
-        host, port = server.sockets[0].getsockname()[:2]
-        self.endpoint: Endpoint = host, port
-
-    def close(self) -> None:
-        self._server.close()
 
 
 class _TlsChannel(asyncio.Protocol, Channel):
@@ -69,6 +56,7 @@ class _TlsChannel(asyncio.Protocol, Channel):
         self._transport = transport
         connection = transport.get_extra_info("ssl_object")
         assert isinstance(connection, ssl.SSLObject)
+        self.host = (transport.get_extra_info("peername") or ("",))[0]
         try:
             self.peer = id_of(connection, self._expected)
         except PeerError as error:
