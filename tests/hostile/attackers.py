@@ -20,6 +20,7 @@ from grapevine.net.identity import KEY_FILE, Identity
 from tests.net.hostile import Client
 
 COUNTED: dict[str, Any] = {"uncounted": ""}
+IN_A_HURRY: dict[str, Any] = {"handshake_rate": 1e6, "handshakes_per_address": 1_000}  # so is the attacker of a test
 
 
 def say(attack: str, what: str, value: object) -> None:
@@ -46,6 +47,25 @@ async def calling(endpoint: tuple[str, int], identity: Identity, origin: str) ->
         yield Client(identity, reader, writer)
     finally:
         writer.transport.abort()
+
+
+@contextlib.asynccontextmanager
+async def swarm(endpoint: tuple[str, int], folder: Path, size: int, origins: list[str]) -> AsyncIterator[list[Client]]:
+    """So many identities, from these addresses in turn, of those that the node lets in; all have said hello."""
+    async with contextlib.AsyncExitStack() as stack:
+        turns, entered = asyncio.Semaphore(16), list[Client]()
+
+        async def come(number: int) -> None:
+            origin = origins[number % len(origins)]
+            identity = made_up(f"{origin} {number}", folder)
+            with contextlib.suppress(OSError):
+                async with turns:
+                    client = await stack.enter_async_context(calling(endpoint, identity, origin))
+                    await client.enter()
+                entered.append(client)
+
+        await asyncio.gather(*map(come, range(size)))
+        yield entered
 
 
 @contextlib.contextmanager

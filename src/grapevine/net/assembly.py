@@ -52,7 +52,7 @@ class Assembly:
         diary: Diary | None,
         surroundings: Surroundings = REAL_WORLD,
     ) -> None:
-        self.config, self.endpoint = config, ("", 0)
+        self.config, self.endpoint, self.is_closing = config, ("", 0), False
         self.folder, self.system, self.store = folder, system, folder.store
         self.surroundings, clock_ms = surroundings, surroundings.clock_ms
         passed_s = asyncio.get_running_loop().time
@@ -71,6 +71,7 @@ class Assembly:
             receive=lambda connection, message: self.incoming.receive(connection, message),
             unreachable=lambda address: self.host.on_unreachable(address),
             transport=transport,
+            chosen=lambda: self.host.chosen(),
         )
         self.host = Host(system, self.connections)
         self.ledger = Ledger(config.gap_limit)
@@ -100,7 +101,6 @@ class Assembly:
             self.steady_clock.now_ms,
         )
         self.tasks: list[asyncio.Task[None]] = []
-        self.is_closing = False
 
     async def start(self, at: Endpoint, announce: str | None, bootstrap: list[Endpoint]) -> None:
         """Load what the folder has, listen, start the peer, and begin what goes on by itself. UsageError if it cannot.
@@ -186,7 +186,7 @@ class Assembly:
 
     @property
     def is_full(self) -> bool:
-        """Whether all connections are links of the overlay, and there is room for no other."""
+        """Whether newcomers are turned away, because links have all places that are for others."""
         return self.connections.is_full
 
     @property

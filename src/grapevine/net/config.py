@@ -22,7 +22,7 @@ class NodeConfig(Config):
     )
     most_connections: int = parameter(
         256,
-        "open connections; idle ones make room for new peers, links do not. Twice as many may be greeting or closing",
+        "open connections; `slots` says who makes room for whom. Twice as many may be greeting or closing",
         source="ours: several times any table and its reverse",
         low=2,
     )

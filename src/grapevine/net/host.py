@@ -13,6 +13,7 @@ from grapevine.net.conduct import EXCESS
 from grapevine.net.connections import Connections
 from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import (
+    FROM_BEHIND,
     Address,
     Effects,
     Finished,
@@ -129,6 +130,12 @@ class Host:
     def has_path(self, topic_id: int) -> bool:
         """Whether an event that is published now would reach anybody."""
         return self.peer.has_path(self.now, topic_id)
+
+    def chosen(self) -> Collection[Address]:
+        """Links that this node has chosen itself, whatever the other ends think of them."""
+        if not self.is_running:
+            return ()
+        return {node for node, roles in self.peer.roles().items() if not set(roles) <= set(FROM_BEHIND)}
 
     def _do(self, effects: Effects) -> None:
         for effect in effects:

@@ -186,7 +186,8 @@ class Publishing:
             elif unsent.acks:
                 self._confirmations.watch(*key, unsent.acks)
             else:
-                await self.end_offer(*key)
+                with suppress(GrapevineError):  # the disk refuses: then the next session offers it once more
+                    await self.end_offer(*key)
 
     def close(self) -> None:
         """The node closes: whoever waits for a path is told, and nothing more is published."""

@@ -56,7 +56,7 @@ class _TlsChannel(asyncio.Protocol, Channel):
         self._transport = transport
         connection = transport.get_extra_info("ssl_object")
         assert isinstance(connection, ssl.SSLObject)
-        self.host = (transport.get_extra_info("peername") or ("",))[0]
+        self.came_from = (transport.get_extra_info("peername") or ("",))[0]
         try:
             self.peer = id_of(connection, self._expected)
         except PeerError as error:

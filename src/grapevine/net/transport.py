@@ -37,7 +37,7 @@ class Channel(ABC):
     """One end of an open stream. Made by a transport, and handed to a `ChannelUser`."""
 
     peer: PeerId  # who is at the other end, proven
-    host = ""  # from which IP address it comes, by which `slots` counts; "": the transport cannot tell
+    came_from = ""  # its IP address, by which `slots` counts; "": the transport cannot tell
 
     @abstractmethod
     def write(self, data: bytes) -> None:
