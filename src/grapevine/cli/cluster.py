@@ -29,11 +29,11 @@ from grapevine.cli.console import (
 from grapevine.cli.from_config import add_config_command, option
 from grapevine.metrics import live
 from grapevine.metrics.findings import CPU_S
-from grapevine.metrics.numbers import number
 from grapevine.metrics.structure import DEGREE, DEGREE_MAX
 from grapevine.metrics.timed import DELAY_MS_AT, DELAY_MS_MAX
 from grapevine.metrics.traffic import HIT_RATIO
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.numbers import number
 from grapevine.model.settings import none_of
 from grapevine.model.workload import Workload
 from grapevine.net.cluster_config import ClusterConfig, workload_of

@@ -34,7 +34,8 @@ from grapevine.blocks.views import NOBODY
 from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns
 from grapevine.model.config import parameter
-from grapevine.systems.contracts.rounds import Delivery, FloodingConfig, RoundSystem, Sent
+from grapevine.systems.contracts.configs import FloodingConfig
+from grapevine.systems.contracts.rounds import Delivery, RoundSystem, Sent
 
 RULES = "prose", "printed"  # where the paper's text and its figures differ
 TIES = {"random": OWN_TIES, "order": COMMON_ORDER, "stream": COMMON_STREAM}

@@ -21,15 +21,17 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from types import ModuleType
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from grapevine.metrics.catalogue import Metric
-from grapevine.metrics.measured import MeasuredTable
 from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
-from grapevine.model.workload import Workload
+
+if TYPE_CHECKING:  # a live node has neither tables nor workloads, nor the packages that these need
+    from grapevine.metrics.catalogue import Metric
+    from grapevine.metrics.measured import MeasuredTable
+    from grapevine.model.workload import Workload
 
 FROM_BEHIND = ("fan", "child", "reverse")  # roles of links that the other end chose: it counts them as its own
 ADMIRERS = ("fan",)  # of these, roles in which it serves for nothing: no neighbours in tables

@@ -14,13 +14,12 @@ parameter says otherwise (docs/papers.md#spidercast has every reading).
 from __future__ import annotations
 
 from grapevine.systems.registry import System, register
-from grapevine.systems.spidercast.rounds import SpiderCast
 
 register(
     System(
         name="spidercast",
         paper="Chockler, Melamed, Tock & Vitenberg, DEBS 2007",
         summary="one overlay in which every topic is connected: greedy and random coverage of each node's topics",
-        rounds=SpiderCast,
+        rounds="grapevine.systems.spidercast.rounds:SpiderCast",
     )
 )

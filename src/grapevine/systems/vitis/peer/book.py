@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import small_world
-from grapevine.blocks.exchange import Entries
+from grapevine.blocks.entries import Entries
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.systems.contracts.peer import Address

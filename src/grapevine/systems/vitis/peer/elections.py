@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.kernels.csr import Columns
+from grapevine.kernels.jit import COMPILES
 from grapevine.systems.contracts.peer import Address
 from grapevine.systems.gossip.interests import find
 from grapevine.systems.gossip.messages import Topics
@@ -22,7 +23,7 @@ from grapevine.systems.vitis.peer.gateways import Chosen, NeighbourProposals, ch
 from grapevine.systems.vitis.peer.messages import PROPOSAL, Records
 from grapevine.systems.vitis.peer.proposals import ReceivedProposals
 
-ELECTED_A_ROUND = 8_192  # topics: about 30 ms with nine neighbours that share all
+ELECTED_A_ROUND = 8_192 if COMPILES else 512  # topics: 30 - 60 ms with nine neighbours that share all
 SENT_A_ROUND = 16_384  # proposals to a neighbour, half a megabyte: many that are new will have changed before long
 _NONE = np.empty(0, np.int32)
 
