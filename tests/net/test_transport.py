@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
+from asyncio import sslproto
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ import pytest
 
 from grapevine.model.errors import PeerError, UsageError
 from grapevine.model.identity import key_from
+from grapevine.net import tls_transport
 from grapevine.net.config import NodeConfig
 from grapevine.net.identity import Identity
 from grapevine.net.memory_transport import MemoryNetwork
@@ -331,5 +334,26 @@ def test_networks_in_memory_do_not_reach_each_other(tmp_path: Path) -> None:
                     .transport(Identity.open(tmp_path / "a"), NodeConfig(dial_s=2.0))
                     .dial(*b.endpoint, User(), None)
                 )
+
+    during(scenario())
+
+
+def test_an_open_connection_of_tls_keeps_no_large_buffers(tmp_path: Path) -> None:
+    """asyncio reads into 256 KiB a connection, which with fifteen of them would be most of a node's memory."""
+
+    async def scenario() -> None:
+        tracemalloc.start()
+        try:
+            async with joined(TlsTransport, tmp_path) as (a, b):
+                a.open.write(10 * CHUNK)
+                b.open.write(10 * CHUNK)
+                await eventually(lambda: a.data == b.data == 10 * CHUNK)
+                a.data.clear()
+                b.data.clear()
+                of_tls = tracemalloc.Filter(True, sslproto.__file__), tracemalloc.Filter(True, tls_transport.__file__)
+                kept = tracemalloc.take_snapshot().filter_traces(of_tls)
+                assert sum(trace.size for trace in kept.traces) < 2 * 50_000
+        finally:
+            tracemalloc.stop()
 
     during(scenario())

@@ -16,6 +16,8 @@ from grapevine.net.identity import Identity, id_of
 from grapevine.net.tls_listener import TlsListener
 from grapevine.net.transport import Channel, ChannelUser, Listener, Transport
 
+_READ_AT_ONCE = 1 << 15  # bytes of a connection; a TLS record has half as many
+
 
 class TlsTransport(Transport):
     """Dials and listens with one identity. UsageError if its key or certificate has changed on the disk."""
@@ -64,6 +66,7 @@ class _TlsChannel(asyncio.Protocol, Channel):
             transport.abort()
         else:
             self._is_proven = True
+            _read_less_at_once(transport)
             self._user.on_channel_open(self)
 
     def data_received(self, data: bytes) -> None:
@@ -103,3 +106,15 @@ class _TlsChannel(asyncio.Protocol, Channel):
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
+
+
+def _read_less_at_once(transport: asyncio.Transport) -> None:
+    """Let asyncio give its 256 KiB back that it keeps to read a connection into: most of what a connection costs.
+
+    Nothing public says how many there are. A loop that reads in another way, such as uvloop, is left as it is.
+    """
+    protocol = getattr(transport, "_ssl_protocol", None)
+    if len(getattr(protocol, "_ssl_buffer", b"")) > _READ_AT_ONCE:
+        buffer = bytearray(_READ_AT_ONCE)
+        protocol.max_size = _READ_AT_ONCE
+        protocol._ssl_buffer, protocol._ssl_buffer_view = buffer, memoryview(buffer)
