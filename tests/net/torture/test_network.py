@@ -110,3 +110,21 @@ def test_dialling_fails_where_nobody_listens_and_waits_where_the_way_is_cut(tmp_
             await asyncio.wait_for(make(pair.identities[0], NodeConfig()).dial("10.0.0.2", 7, User(), None), 60)
 
     in_virtual_time(scenario)
+
+
+def test_what_is_lost_comes_later_and_holds_up_what_was_written_after_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        pair = Pair(tmp_path)
+        await pair.dial()
+        written = b"".join(bytes([number]) for number in range(60))
+        pair.network.lose([THERE])
+        delays = [pair.network.latency_s(THERE) for _ in range(200)]
+        assert 20 < sum(delay > 0.2 for delay in delays) < 120 and max(delays) > 0.6, "time-outs, some of them doubled"
+        for number in written:
+            pair.a.open.write(bytes([number]))
+        await asyncio.sleep(GIVE_UP_S)
+        assert pair.b.data == written
+        pair.network.lose_no_more([THERE])
+        assert max(pair.network.latency_s(THERE) for _ in range(200)) < 1.0
+
+    in_virtual_time(scenario)
