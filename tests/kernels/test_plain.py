@@ -76,7 +76,7 @@ def test_common_topics(plain: Plain, a: set[int], b: set[int]) -> None:
 
 @st.composite
 def overlays(draw: st.DrawFn) -> dict[str, Any]:
-    """What a node knows of others, as `Book` wants it: addresses, who has settled, common weights, and parameters."""
+    """What a node knows of others, as `VitisBook` wants it: addresses, who has settled, common weights, and parameters."""
     nodes = draw(st.lists(words.filter(bool), min_size=1, max_size=40, unique=True))
     return {
         "me": draw(words.filter(lambda me: me not in nodes)),
@@ -94,12 +94,12 @@ def overlays(draw: st.DrawFn) -> dict[str, Any]:
 
 def select_and_route(world: dict[str, Any]) -> tuple[Any, ...]:
     """Algorithm 4 and greedy lookups in this world, by the peer's own way to the rules."""
-    from grapevine.systems.vitis.peer.book import Book
+    from grapevine.systems.vitis.peer.book import VitisBook
     from grapevine.systems.vitis.peer.config import VitisPeerConfig
     from grapevine.systems.vitis.peer.messages import Descriptor
 
     nodes, weights = world["nodes"], world["weights"]
-    book = Book(Descriptor(world["me"], world["me"], 1, 1, 50.0, 0.0), world["seed"])
+    book = VitisBook(Descriptor(world["me"], world["me"], 1, 1, 50.0, 0.0), world["seed"])
     about = zip(nodes, world["up_s"], strict=True)
     book.learn(0.0, [Descriptor(node, node, 1, 1, up_s, 1.0) for node, up_s in about])
     config = VitisPeerConfig(

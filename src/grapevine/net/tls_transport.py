@@ -114,7 +114,7 @@ def _read_less_at_once(transport: asyncio.Transport) -> None:
     Nothing public says how many there are. A loop that reads in another way, such as uvloop, is left as it is.
     """
     protocol = getattr(transport, "_ssl_protocol", None)
-    if len(getattr(protocol, "_ssl_buffer", b"")) > _READ_AT_ONCE:
+    if protocol is not None and len(getattr(protocol, "_ssl_buffer", b"")) > _READ_AT_ONCE:
         buffer = bytearray(_READ_AT_ONCE)
         protocol.max_size = _READ_AT_ONCE
         protocol._ssl_buffer, protocol._ssl_buffer_view = buffer, memoryview(buffer)
