@@ -76,7 +76,7 @@ def test_common_topics(plain: Plain, a: set[int], b: set[int]) -> None:
 
 @st.composite
 def overlays(draw: st.DrawFn) -> dict[str, Any]:
-    """What a node knows of others, as `VitisBook` wants it: addresses, who has settled, common weights, and parameters."""
+    """What a node knows of others, as its book wants it: addresses, who has settled, common weights, and parameters."""
     nodes = draw(st.lists(words.filter(bool), min_size=1, max_size=40, unique=True))
     return {
         "me": draw(words.filter(lambda me: me not in nodes)),
