@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from grapevine.model.errors import UsageError
 from grapevine.net import namespaces, small_disks
 from grapevine.net.cluster_config import ClusterConfig
-from grapevine.net.cluster_faults import Fault, Faults, FullDisk, Kill, Partition, _spots
+from grapevine.net.cluster_faults import Fault, Faults, FullDisk, Kill, Partition, Prepared, _spots
+from grapevine.net.config import NodeConfig
 from grapevine.net.namespaces import Hosts
+from grapevine.net.origins import Origins
 
 
 @pytest.mark.parametrize("text", ["1", "@", "0@1", "1.5@1", "0.5@-1", "x@1", "0.5@", "0.5@1+", "0.5@1+0", "1..2@3"])
@@ -50,6 +52,13 @@ def test_a_share_of_the_groups_is_cut_off_and_nobody_is_alone_on_one_side_for_no
 ) -> None:
     second = [spot.host == namespaces.ADDRESSES[1] for spot in _spots(Hosts(("a", "b")), share, groups)]
     assert len(second) == groups and sum(second) == min(max(round(share * groups), 1), groups - 1)
+
+
+def test_nodes_that_share_the_address_of_a_host_are_not_counted_as_strangers() -> None:
+    prepared = Prepared(Faults(), [], Hosts(("a", "b")), [])
+    counted = Origins(NodeConfig(**prepared.settings).uncounted)
+    assert all(counted.of(address) is None for address in (*namespaces.ADDRESSES, "127.0.0.1"))
+    assert counted.of("203.0.113.5") is not None
 
 
 def test_a_full_disk_takes_not_a_byte_until_there_is_room(tmp_path: Path) -> None:

@@ -239,6 +239,29 @@ applications read. Nothing is published before all topics are connected; if that
 missing in the end, the exit code is 1. [bold]--kill 0.5@10[/] kills half of the processes after 10 s."""
 
 
+def _fault_options() -> list[inspect.Parameter]:
+    """What is to befall the network, and who says whether it has kept its promises (`cluster_faults`, `judge`)."""
+    faults = {
+        "kill": (
+            "SHARE@SECOND[+SECONDS]",
+            "Kill a share of the processes, and start them again so many seconds later, e.g. 0.3@10+5.",
+        ),
+        "partition": (
+            "SHARE@SECOND+SECONDS",
+            "Cut a share of the processes off from the others, e.g. 0.5@10+120. Needs root.",
+        ),
+        "full_disk": ("NODES@SECOND+SECONDS", "Let disks of nodes be full, e.g. 5@10+30. Needs root."),
+    }
+    judge = typer.Option("--judge", help="Read under names, and look whether every promise to named readers is kept.")
+    return [
+        *(
+            option(name, Annotated[str | None, typer.Option(metavar=form, help=text)], None)
+            for name, (form, text) in faults.items()
+        ),
+        option("judge", Annotated[bool, judge], False),
+    ]
+
+
 def add_to(app: typer.Typer) -> None:
     """Add the command to the app: an option for every field of `ClusterConfig`, and those below."""
     folder = Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the nodes' folders here.")]
@@ -270,48 +293,7 @@ def add_to(app: typer.Typer) -> None:
             Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="New folder: diaries and summary.")],
             None,
         ),
-        option(
-            "kill",
-            Annotated[
-                str | None,
-                typer.Option(
-                    metavar="SHARE@SECOND[+SECONDS]",
-                    help="Kill a share of the processes, and start them again so many seconds later, e.g. 0.3@10+5.",
-                ),
-            ],
-            None,
-        ),
-        option(
-            "partition",
-            Annotated[
-                str | None,
-                typer.Option(
-                    metavar="SHARE@SECOND+SECONDS",
-                    help="Cut a share of the processes off from the others, e.g. 0.5@10+120. Needs root.",
-                ),
-            ],
-            None,
-        ),
-        option(
-            "full_disk",
-            Annotated[
-                str | None,
-                typer.Option(
-                    metavar="NODES@SECOND+SECONDS", help="Let disks of nodes be full, e.g. 5@10+30. Needs root."
-                ),
-            ],
-            None,
-        ),
-        option(
-            "judge",
-            Annotated[
-                bool,
-                typer.Option(
-                    "--judge", help="Read under names, and look whether every promise to named readers is kept."
-                ),
-            ],
-            False,
-        ),
+        *_fault_options(),
         option("seed", SeedOption, 1),
         option("json", JsonOption, False),
         option("log", LogOption, "plain"),

@@ -13,12 +13,13 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from grapevine.model.errors import UsageError
 from grapevine.net import namespaces, small_disks
 from grapevine.net.cluster import Cluster, Spot
 from grapevine.net.cluster_config import ClusterConfig
+from grapevine.net.config import NodeConfig
 from grapevine.net.namespaces import Hosts
 from grapevine.net.small_disks import SmallDisk
 
@@ -128,6 +129,11 @@ class Prepared:
     spots: Sequence[Spot]
     hosts: Hosts | None
     disks: Sequence[SmallDisk]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Of the nodes: many of them share the address of a host, and are no crowd of strangers for that."""
+        return {} if self.hosts is None else {"uncounted": f"{NodeConfig().uncounted} {namespaces.NETWORK}"}
 
     async def befall(self, cluster: Cluster) -> None:
         """All of them, at their times; returns when the last is over. Called when the first event is published."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 ADDRESSES = ("10.231.1.1", "10.231.2.1")  # of the hosts, on their loopbacks: they stay when the cable goes
+NETWORK = "10.231.0.0/16"  # of all addresses here
 _ENDS = ("10.231.0.1", "10.231.0.2")  # of the cable
 
 

@@ -58,7 +58,7 @@ def play(
                 config,
                 system=system,
                 parameters=parameters,
-                settings=settings,
+                settings=prepared.settings | dict(settings),
                 data=data,
                 out=out,
                 seed=seed,
