@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grapevine.model.config import parameter
-from grapevine.systems.contracts.connections import ConnectionConfig
+from grapevine.systems.contracts.configs import ConnectionConfig, ConnectionRules
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpiderCastConfig(ConnectionConfig):
-    """SpiderCast: every topic covered K_g times by greedily and K_r times by randomly chosen neighbours."""
+@dataclass(frozen=True, kw_only=True)  # no slots, so that a config can also have ConnectionConfig as a base
+class SpiderCastRules(ConnectionRules):
+    """Parameters of SpiderCast's rules, whoever plays them."""
 
     greedy_coverage: int = parameter(
         3, "neighbours wanted for each topic by the greedy task (K_g)", source="SpiderCast §3.3: 3", low=0, high=100
@@ -30,3 +30,8 @@ class SpiderCastConfig(ConnectionConfig):
         if self.adaptive and self.greedy_coverage == 0:
             return ["adaptive=true: needs greedy_coverage of 1 or more to adapt to"]
         return []
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpiderCastConfig(SpiderCastRules, ConnectionConfig):
+    """SpiderCast: every topic covered K_g times by greedily and K_r times by randomly chosen neighbours."""
