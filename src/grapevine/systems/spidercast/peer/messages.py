@@ -64,7 +64,7 @@ class Sample(Message, frozen=True):
         return (descriptor.node for descriptor in self.descriptors)
 
 
-class Seek(Message, frozen=True):
+class WhoElse(Message, frozen=True):
     """Who else has these topics? A question for subscribers of topics of which the seeker knows too few (`seeking`).
 
     To a random node, which tells the seeker whom it knows and passes the question on, one hop less, for what is still
@@ -80,7 +80,7 @@ class Seek(Message, frozen=True):
 
 
 class Found(Message, frozen=True):
-    """The answer to `Seek`, to the seeker: nodes that have some of these topics, as far as the sender knows.
+    """The answer to `WhoElse`, to the seeker: nodes that have some of these topics, as far as the sender knows.
 
     The receiver asks the sender for their profiles, or themselves, and believes no more than these say. What it did not
     ask for is ignored.

@@ -44,7 +44,7 @@ from grapevine.systems.spidercast.peer.messages import (
     Notify,
     Redirect,
     Sample,
-    Seek,
+    WhoElse,
 )
 from grapevine.systems.spidercast.peer.seeking import Seeking, exceeds
 from grapevine.systems.spidercast.peer.setup import Setup
@@ -78,7 +78,7 @@ class SpiderCastPeer(Peer):
         self._out: list[Effect] = []
         self._handlers: dict[type, Callable[[float, Address, Any], None]] = {
             Sample: self._on_sample,
-            Seek: self._on_seek,
+            WhoElse: self._on_seek,
             Found: self._seeking.on_found,
             Ask: self._on_ask,
             Profile: self._on_profile,
@@ -268,7 +268,7 @@ class SpiderCastPeer(Peer):
             self._send(sender, Sample(self.view.newscast.sample(now), is_answer=True))
         self.view.merge(now, sender, message.descriptors)
 
-    def _on_seek(self, now: float, sender: Address, message: Seek) -> None:
+    def _on_seek(self, now: float, sender: Address, message: WhoElse) -> None:
         self.excesses += exceeds(message)
         for node, answer in self._seeking.on_seek(now, sender, message):
             self._send(node, answer)

@@ -25,7 +25,7 @@ from grapevine.systems.contracts.peer import Address
 from grapevine.systems.gossip.interests import Interests
 from grapevine.systems.gossip.messages import WORDS
 from grapevine.systems.spidercast.peer.config import SpiderCastPeerConfig
-from grapevine.systems.spidercast.peer.messages import MOST_FOUND, MOST_HOPS, MOST_SOUGHT, Descriptor, Found, Seek
+from grapevine.systems.spidercast.peer.messages import MOST_FOUND, MOST_HOPS, MOST_SOUGHT, Descriptor, Found, WhoElse
 from grapevine.systems.spidercast.peer.view import View
 
 _LONGEST = 64  # rounds between two questions about the same topic
@@ -34,7 +34,7 @@ _MOST_TOPICS = 10_000  # whose seekers are remembered
 _SEEKERS = 4  # of a topic that are remembered, the latest
 
 
-def exceeds(question: Seek) -> bool:
+def exceeds(question: WhoElse) -> bool:
     """Whether a question asks for more than anybody is told."""
     return len(question.topics) > MOST_SOUGHT or question.hops > MOST_HOPS
 
@@ -50,7 +50,7 @@ class Seeking:
 
     def questions(
         self, now: float, scarce: Collection[int], contacts: Collection[Address]
-    ) -> Iterator[tuple[Address, Seek]]:
+    ) -> Iterator[tuple[Address, WhoElse]]:
         """Once a round: ask somebody about those of these topics that are due. `contacts` serve if nobody is known."""
         self._handled = 0
         self._pauses = {topic: pause for topic, pause in self._pauses.items() if topic in scarce}
@@ -62,9 +62,9 @@ class Seeking:
         for topic in asked:
             rounds = self._pauses.get(topic, (now, 1))[1]
             self._pauses[topic] = now + rounds * self._config.round_s, min(2 * rounds, _LONGEST)
-        yield self._random.choice(others), Seek(self._view.me, tuple(sorted(asked)), self._config.seek_hops)
+        yield self._random.choice(others), WhoElse(self._view.me, tuple(sorted(asked)), self._config.seek_hops)
 
-    def on_seek(self, now: float, sender: Address, question: Seek) -> Iterator[tuple[Address, Found | Seek]]:
+    def on_seek(self, now: float, sender: Address, question: WhoElse) -> Iterator[tuple[Address, Found | WhoElse]]:
         """Tell the seeker who has its topics, and pass on what is still open; the sender may be on the way only."""
         seeker, topics = question.seeker, question.topics
         is_mine = seeker.node == self._view.me.node
@@ -81,7 +81,7 @@ class Seeking:
         still = tuple(topic for topic, having in found.items() if len(having) < self._enough)
         others = sorted(self._view.book.known.keys() - {sender, seeker.node})
         if still and others and question.hops > 1:
-            yield self._random.choice(others), Seek(seeker, still, question.hops - 1)
+            yield self._random.choice(others), WhoElse(seeker, still, question.hops - 1)
 
     def on_found(self, now: float, sender: Address, answer: Found) -> None:
         """Nodes that have topics which this node seeks: the view keeps them, and asks what they want."""
