@@ -15,10 +15,11 @@ from grapevine.systems.spidercast.peer.setup import Setup
 
 
 class Net:
-    """Nodes that want these topics and were told of node 0; it watches what they say, deliver and link."""
+    """Nodes that want these topics and were told of some contacts; it watches what they say, deliver and link."""
 
     def __init__(
-        self, topics: Mapping[Address, Collection[int]], *, delay_s: tuple[float, float] = (0.05, 0.05), seed: int = 1,
+        self, topics: Mapping[Address, Collection[int]], *, contacts: Iterable[Address] = (0, 1),
+        delay_s: tuple[float, float] = (0.05, 0.05), seed: int = 1,
         loss: float = 0.0, duplication: float = 0.0, **parameters: Any,
     ) -> None:  # fmt: skip
         self.topics, self.config, self._random = topics, SpiderCastPeerConfig(**parameters), Random(seed)
@@ -30,7 +31,7 @@ class Net:
         self.got: list[tuple[Address, Deliver]] = []
         self._sessions = 0
         for node in topics:
-            self.start(node)
+            self.start(node, contacts)
 
     def start(self, node: Address, contacts: Iterable[Address] = (0, 1)) -> None:
         """The node's first session, or another one that remembers nothing but its topics."""

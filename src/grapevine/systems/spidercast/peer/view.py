@@ -6,7 +6,9 @@ else: whether a neighbour covers a topic is decided by what it said itself, of w
 link. Until it has answered, hearsay counts, but for no longer than a neighbour may be silent.
 
 Nothing keeps a node from claiming every topic of its own. It will be everybody's best choice, so a topic that greedy
-links alone hold together is in its hands; random links (`random_coverage` of 1 or more) are not drawn to it.
+links alone hold together is in its hands. Random links (`random_coverage` of 1 or more) are not drawn to it more than
+to any other subscriber: with three liars among sixteen nodes 62 of 240 subscriptions miss an event without random
+links, 17 with one a topic and 1 with two (tests/systems/spidercast/test_peer_strangers.py, five seeds).
 """
 
 from __future__ import annotations
