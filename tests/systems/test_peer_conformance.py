@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -35,6 +36,11 @@ FAST: dict[str, dict[str, Any]] = {
     "rappel": {"landmarks": 5, "landmark_rounds": 2},
     "spidercast": {"round_s": 2.0},
     "vitis": {"round_s": 4.0, "table_size": 10},
+}
+# How many links a peer may have, those aside that others have to it without asking.
+BOUNDS: dict[str, Callable[[Any], int]] = {
+    "spidercast": lambda peer: sum(task.limit + peer.config.margin for task in peer.tasks),  # L^max + Margin
+    "vitis": lambda peer: peer.config.table_size,
 }
 SIGNED = {"rappel": {"signed": True}}
 NODES = 40
@@ -132,6 +138,16 @@ def test_a_crowd_is_taken_in(system: str, workload: Workload) -> None:
     running.until(300 + 240)
     assert set(range(NODES)) <= set(running.engine.peers)
     running.everybody_is_reached()
+
+
+@pytest.mark.parametrize("system", sorted(BOUNDS))
+def test_nobody_has_more_links_than_it_may_while_a_crowd_comes(system: str, workload: Workload) -> None:
+    running = Running(system, workload, schedule=flash_crowd(NODES, share=0.5, round=60), loss=0.1, duplication=0.1)
+    while running.engine.now < 60 + 40:
+        running.until(running.engine.now + 0.5)
+        for node, peer in running.engine.peers.items():
+            chosen = [roles for roles in running.run.system.neighbours(peer).values() if set(roles) - {"reverse"}]
+            assert len(chosen) <= BOUNDS[system](peer), f"node {node} at {running.engine.now:.1f} s"
 
 
 @EVERY
