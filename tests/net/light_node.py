@@ -8,9 +8,10 @@ import sys
 async def exchange() -> str:
     from grapevine.net import Node
 
-    async with Node.open("127.0.0.1:0") as one:
-        host, port = one.endpoint
-        async with Node.open("127.0.0.1:0", [f"{host}:{port}"]) as other, other.subscribe("weather") as events:
+    system = sys.argv[1] if len(sys.argv) > 1 else "vitis"
+    async with Node.open("127.0.0.1:0", system=system) as one:
+        at = "{}:{}".format(*one.endpoint)
+        async with Node.open("127.0.0.1:0", [at], system=system) as other, other.subscribe("weather") as events:
             await one.publish("weather", b"-3 C", timeout=60)
             async for event in events:
                 assert not one.stats()["failures"] and not other.stats()["failures"]

@@ -45,8 +45,9 @@ def assert_exchanged(done: subprocess.CompletedProcess[str]) -> None:
     assert not {"aiohttp", "rich", "typer"} & set(said["imported"]), "they are for the command alone"
 
 
-def test_two_nodes_exchange_an_event_without_what_extras_bring() -> None:
-    assert_exchanged(hidden(PROGRAM.read_text()))
+@pytest.mark.parametrize("system", ["spidercast", "vitis"])
+def test_two_nodes_exchange_an_event_without_what_extras_bring(system: str) -> None:
+    assert_exchanged(hidden(PROGRAM.read_text(), system))
 
 
 def test_importing_a_node_imports_no_arrays() -> None:

@@ -42,6 +42,11 @@ class Net:
         )  # fmt: skip
         self.engine.start(node, SpiderCastPeer(setup, self.config))
 
+    def come_back(self, node: Address) -> None:
+        """The node starts again, unless it is there."""
+        if node not in self.engine.peers:
+            self.start(node)
+
     def peer(self, node: Address) -> SpiderCastPeer:
         peer = self.engine.peers[node]
         assert isinstance(peer, SpiderCastPeer)

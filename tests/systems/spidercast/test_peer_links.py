@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grapevine.systems.contracts.peer import Address, Send
+from grapevine.systems.contracts.peer import Address, Effects, Send
 from grapevine.systems.spidercast.peer.config import SpiderCastPeerConfig
 from grapevine.systems.spidercast.peer.links import Links
 from grapevine.systems.spidercast.peer.messages import (
@@ -40,7 +42,7 @@ def all_but_one(nodes: int, topics: int) -> dict[Address, list[int]]:
 # One node and what it is told
 
 
-def alone(*topics: int, **parameters: object) -> SpiderCastPeer:
+def alone(*topics: int, **parameters: Any) -> SpiderCastPeer:
     peer = SpiderCastPeer(Setup(me=0, topics=topics, contacts=[], random=Random(1)), SpiderCastPeerConfig(**parameters))
     peer.start(0.0)
     return peer
@@ -50,8 +52,8 @@ def me(node: Address) -> Descriptor:
     return Descriptor(node, 1, 1)
 
 
-def sent(effects: object, kind: type) -> list[Send]:
-    return [e for e in effects if isinstance(e, Send) and isinstance(e.message, kind)]  # type: ignore[attr-defined]
+def sent(effects: Effects, kind: type) -> list[Send]:
+    return [e for e in effects if isinstance(e, Send) and isinstance(e.message, kind)]
 
 
 def test_who_has_room_accepts_and_who_has_not_names_a_neighbour_that_has() -> None:
@@ -130,9 +132,9 @@ def test_both_ends_agree_after_any_trouble_and_no_bound_is_broken_in_it(
         greedy_coverage=1, random_coverage=1, margin=margin, quarantine_rounds=2,
     )  # fmt: skip
     for node, when, comes_back in crashes:
-        net.engine.at(when, lambda node=node: net.engine.crash(node))
+        net.engine.at(when, partial(net.engine.crash, node))
         if comes_back:
-            net.engine.at(when + 1, lambda node=node: node in net.engine.peers or net.start(node))
+            net.engine.at(when + 1, partial(net.come_back, node))
     while net.engine.now < 15:
         net.engine.run(net.engine.now + 0.5)
         assert not net.above_bound()
