@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from grapevine.net.inbox import Inbox, Lagged
     from grapevine.net.node import Node, NoPath, NotConfirmed
     from grapevine.net.reader import Reader
+    from grapevine.net.verdicts import Verdict
 
-__all__ = ["Event", "Gap", "Inbox", "Lagged", "NoPath", "Node", "NotConfirmed", "Reader"]
+__all__ = ["Event", "Gap", "Inbox", "Lagged", "NoPath", "Node", "NotConfirmed", "Reader", "Verdict"]
 
 _HOMES = {  # imported when they are first used: a command that talks to a node in another process needs none of it
     "Event": "envelope",
@@ -27,6 +28,7 @@ _HOMES = {  # imported when they are first used: a command that talks to a node 
     "Node": "node",
     "NotConfirmed": "node",
     "Reader": "reader",
+    "Verdict": "verdicts",
 }
 
 

@@ -104,9 +104,11 @@ class Host:
 
     def on_message(self, sender: Address, message: Message) -> None:
         """A message for the peer came; one that asks too much of it is held against its sender."""
-        before = self.peer.excesses
+        before, surplus = self.peer.excesses, self.peer.surplus
         self.call(lambda now: self.peer.on_message(now, sender, message))
         connection = self._connections.connection(sender)
+        if self.peer.surplus > surplus:
+            self._connections.count("surplus")
         if self.peer.excesses > before and connection is not None:
             error = PeerError(f"a {type(message).__name__} asks for more than a peer gives anybody")
             self._connections.blame(connection, "excess", EXCESS, error)

@@ -142,8 +142,12 @@ class Peer(ABC):
     """One session of a node, from its start to its end. Its host calls it; the answer is what the host has to do."""
 
     excesses = 0
-    """Messages so far that wanted more of the peer than it gives anybody. The peer counts them and does not obey; a
-    live host compares the number before and after a message, and holds it against the sender."""
+    """Messages so far that wanted more than any peer gives anybody. The peer counts them and does not obey; a live host
+    compares the number before and after a message, and holds it against the sender."""
+
+    surplus = 0
+    """Messages so far that wanted more than this peer gives, by a bound of its own, which nobody else knows. It does
+    not obey, and a live host counts them; whoever sent one, perhaps on behalf of others, is not blamed."""
 
     @abstractmethod
     def start(self, now: float) -> Effects:

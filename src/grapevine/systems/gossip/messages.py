@@ -19,6 +19,7 @@ from grapevine.systems.contracts.peer import Address, Message
 WORDS = 1 << 64  # addresses and topics are below it
 MOST_VERSIONS = 1 << 62  # versions, serials and sequence numbers are below it
 MOST_DESCRIPTORS = 1_000  # of which a message is believed
+MOST_TOPICS = 1_000_000  # that any node of any network has: who announces more is blamed
 TOPICS_A_PART = 16_384  # 128 KiB
 
 Topics = NDArray[np.uint64]

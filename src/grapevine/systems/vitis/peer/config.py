@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grapevine.model.config import parameter
+from grapevine.systems.gossip.messages import MOST_TOPICS
 from grapevine.systems.vitis.config import VitisRules
 
 
@@ -42,7 +43,11 @@ class VitisPeerConfig(VitisRules):
         600.0, "seconds over which the count of events decays that estimates a rate", source="ours", low=1
     )
     most_topics: int = parameter(
-        1_000_000, "topics that a node may subscribe to", source="ours: bounds what strangers may send", low=1
+        MOST_TOPICS,
+        "topics that a node may subscribe to; who claims to have more is not asked for them",
+        source="ours: bounds what strangers may send",
+        low=1,
+        high=MOST_TOPICS,
     )
     most_relays: int = parameter(
         200_000, "topics that a node carries for one neighbour", source="ours: bounds what strangers may ask", low=1

@@ -30,7 +30,7 @@ from grapevine.systems.contracts.peer import (
 from grapevine.systems.gossip.asking import Asking
 from grapevine.systems.gossip.interests import Interests, check_topic
 from grapevine.systems.gossip.memory import Memory
-from grapevine.systems.gossip.messages import TOPICS_A_PART, Ask, Profile, Topics, pack, parts, unpack
+from grapevine.systems.gossip.messages import MOST_TOPICS, TOPICS_A_PART, Ask, Profile, Topics, pack, parts, unpack
 from grapevine.systems.gossip.profiles import KnownProfiles
 from grapevine.systems.gossip.window import Windows
 from grapevine.systems.vitis.peer.agreement import Agreement
@@ -275,7 +275,7 @@ class VitisPeer(Peer):
                 self._send(node, heartbeat)
         if self._rounds % config.relay_rounds == 0:
             mine = self.elections.gateway_of()  # Algorithm 5, lines 20 and 21
-            self._extend(now, self.elections.topics[mine], self.elections.ring_ids[mine])
+            self._extend(now, self.elections.topics[mine], self.elections.ring_ids[mine], None)
         for node, question in self._asking.questions(now, set(overlay.neighbours())):
             self._send(node, question)
         self._announce_links()
@@ -304,7 +304,8 @@ class VitisPeer(Peer):
             self._send(sender, answer)
 
     def _on_profile(self, now: float, sender: Address, message: Profile) -> None:
-        self.excesses += message.topic_count > self.config.most_topics
+        self.excesses += message.topic_count > MOST_TOPICS
+        self.surplus += self.config.most_topics < message.topic_count <= MOST_TOPICS
         update = self._asking.take(sender, message)
         if update is not None:
             self.agreement.repeat_for(update.node, update.added)
@@ -335,12 +336,12 @@ class VitisPeer(Peer):
         """Where on the ring the rendezvous of these topics are."""
         return np.fromiter(map(self._topic_id, topics.tolist()), np.uint64, len(topics))
 
-    def _extend(self, now: float, topics: Topics, ring_ids: Topics) -> None:
-        """Take the paths of these topics one step nearer to their rendezvous; at it, they end."""
+    def _extend(self, now: float, topics: Topics, ring_ids: Topics, origin: Address | None) -> None:
+        """Take the paths of these topics, which `origin` asks for, a step nearer to the rendezvous; there they end."""
         until = now + self.config.relay_s
         for hop, which in self.overlay.next_hops(now, ring_ids):
-            self.relays.carry(hop, topics[which], until, ring_ids[which])
-            for some in parts(topics[which], TOPICS_A_PART):
+            asked = self.relays.ask(hop, topics[which], ring_ids[which], until, origin)
+            for some in parts(asked, TOPICS_A_PART) if len(asked) else ():
                 self._send(hop, Relay(pack(some)))
 
     def _on_relay(self, now: float, sender: Address, message: Relay) -> None:
@@ -348,9 +349,9 @@ class VitisPeer(Peer):
         if sender in self.overlay.book.known:
             until = now + self.config.relay_s
             asked = unpack(message.topics)
-            self.excesses += self.relays.exceeds(sender, asked)
+            self.surplus += self.relays.exceeds(sender, asked)
             topics, ring_ids = self.relays.join(sender, asked, until, until - self.config.round_s)
-            self._extend(now, topics, ring_ids)
+            self._extend(now, topics, ring_ids, sender)
 
     def carriers(self, now: float, topic: int) -> list[Address]:
         """With whom events of the topic are exchanged: neighbours who want it, if this node does, and relay paths."""
