@@ -78,6 +78,12 @@ class Asking:
         self._pending.ask(now, neighbour, neighbour)
         return Ask((Want(neighbour, self._profiles.version(neighbour)),))
 
+    def sign_of_life(self, now: float, node: Address) -> Ask:
+        """A question to a node that is to show that it is there: for its own profile, which is needed of a link."""
+        if self._pending.may_ask(node):
+            self._pending.ask(now, node, node)
+        return Ask((Want(node, self._profiles.version(node)),))
+
     def _wanted(self, neighbours: set[Address]) -> Iterator[Address]:
         """Neighbours whose profile is another now, then the freshest strangers whose profile is newer, some a round."""
         known, version = self._book.known, self._profiles.version

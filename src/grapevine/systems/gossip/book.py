@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from random import Random
 from typing import Any, Generic, Protocol, TypeVar
@@ -41,6 +42,7 @@ class Described(Protocol):
 
 
 D = TypeVar("D", bound=Described)
+_MOST_ANSWERED = 10_000
 
 
 class Book(ABC, Generic[D]):
@@ -54,6 +56,7 @@ class Book(ABC, Generic[D]):
         self.known: dict[Address, D] = {}
         self.heard: dict[Address, float] = {}
         self.described_by: dict[Address, Address] = {}  # from whom the descriptors are
+        self.answered: dict[Address, float] = {}  # when a node last spoke to this one itself; it need not be known
         self._gone: dict[Address, float] = {}  # nodes that were dropped; what others heard of them before is old news
 
     @abstractmethod
@@ -83,6 +86,14 @@ class Book(ABC, Generic[D]):
         if node in self.known:
             self.heard[node] = max(when, self.heard.get(node, when))
 
+    def hear_from(self, node: Address, now: float) -> None:
+        """A message of the node came, over a connection on which it has proven who it is."""
+        self.answered.pop(node, None)
+        self.answered[node] = now
+        if len(self.answered) > _MOST_ANSWERED:
+            del self.answered[next(iter(self.answered))]
+        self.hear(node, now)
+
     def note_version(self, node: Address, version: int) -> None:
         """The node itself said which version its profile has."""
         if node in self.known:
@@ -97,16 +108,36 @@ class Book(ABC, Generic[D]):
                 self._gone[node] = gone
 
     def forget_older(self, when: float) -> None:
-        """Drop those of whom nobody has heard since this time."""
+        """Drop those of whom nobody has heard since this time, and forget who has not spoken to this node since."""
+        self.answered = {node: answered for node, answered in self.answered.items() if answered >= when}
         for node in [node for node, heard in self.heard.items() if heard < when]:
             self.forget(node)
         self._gone = {node: gone for node, gone in self._gone.items() if gone >= when}
 
-    def trim(self, most: int, keep: Collection[Address]) -> None:
-        """Of the others than those to keep, only the most recently heard of stay."""
+    def trim(self, most: int, keep: Collection[Address], *, by_teller: bool = False) -> None:
+        """Of the others than those to keep, only the most recently heard of stay.
+
+        `by_teller`: of each who told about nodes the freshest, then of each the next, so that nobody fills the book
+        with what it says; nodes that have answered this one count as their own tellers.
+        """
         others = {node: heard for node, heard in self.heard.items() if node not in keep}
-        for node in by_freshness(others, len(others))[most:]:
+        if len(others) <= most:
+            return
+        ranked = by_freshness(others, len(others))
+        if by_teller:
+            told: Counter[Address] = Counter()
+            turn: dict[Address, int] = {}
+            for node in ranked:
+                teller = self.teller(node)
+                turn[node] = told[teller]
+                told[teller] += 1
+            ranked.sort(key=turn.__getitem__)
+        for node in ranked[most:]:
             self.forget(node)
+
+    def teller(self, node: Address) -> Address:
+        """On whose word a known node is believed to be there: its own, if it has answered this one."""
+        return node if node in self.answered else self.described_by[node]
 
     def descriptors_of(self, now: float, nodes: Iterable[Address]) -> tuple[D, ...]:
         """Descriptors to send, each with its age; those of nodes that are not known are left out."""
@@ -119,8 +150,9 @@ class Newscast(Generic[D]):
     `cache` has when somebody last heard of each, and only nodes of the book: `drop_unknown`.
     """
 
-    def __init__(self, book: Book[D], size: int, random: Random) -> None:
+    def __init__(self, book: Book[D], size: int, random: Random, most_of_a_teller: int | None = None) -> None:
         self._book, self._size, self._random = book, size, random
+        self._most_of_a_teller = most_of_a_teller  # None: anybody may fill the cache
         self.cache: dict[Address, float] = {}
 
     def partner(self) -> Address | None:
@@ -135,8 +167,21 @@ class Newscast(Generic[D]):
         """Somebody's cache came, and the book has learnt from it: keep the freshest of both."""
         heard = self._book.heard
         nodes = {found.node for found in descriptors if found.node in heard} | {n for n in self.cache if n in heard}
-        fresh = by_freshness({node: heard[node] for node in nodes}, self._size)
-        self.cache = {node: heard[node] for node in fresh}
+        fresh = by_freshness({node: heard[node] for node in nodes}, len(nodes))
+        self.cache = {node: heard[node] for node in self._of_several(fresh)[: self._size]}
+
+    def _of_several(self, nodes: list[Address]) -> list[Address]:
+        """The nodes, without those beyond the most that one and the same node may tell of."""
+        if self._most_of_a_teller is None:
+            return nodes
+        told: Counter[Address] = Counter()
+        kept = []
+        for node in nodes:
+            teller = self._book.teller(node)
+            told[teller] += 1
+            if told[teller] <= self._most_of_a_teller:
+                kept.append(node)
+        return kept
 
     def drop_unknown(self) -> None:
         """Whoever is not in the book any more is not in the cache either."""

@@ -21,7 +21,11 @@ class LiveVitis(LiveSystem):
     """Vitis: anybody publishes in any topic. A node's ring id is its address, a hash of its key."""
 
     config_type = VitisPeerConfig
-    live_values: ClassVar[dict[str, Any]] = {"sample_rounds": 5}  # ours: a sample needs a connection to a stranger
+    live_values: ClassVar[dict[str, Any]] = {
+        "sample_rounds": 5,  # ours: a sample needs a connection to a stranger
+        "rendezvous": 2,  # ours: others may be enemies
+        "believes": "answers",
+    }
     messages = messages_in(messages, gossip)
 
     def peer(self, topics: Collection[int], contacts: Collection[Address], session: int) -> VitisPeer:

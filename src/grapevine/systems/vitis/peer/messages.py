@@ -129,6 +129,7 @@ class Relay(Message, frozen=True):
     """
 
     topics: bytes
+    rendezvous: int = 0  # to which of the topics' rendezvous (`paths`); who has fewer ignores the request
 
 
 class Notify(Message, frozen=True):
