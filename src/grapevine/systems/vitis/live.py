@@ -1,4 +1,4 @@
-"""Vitis live: anybody publishes in any topic, and nobody can choose its ring id."""
+"""Vitis live: anybody publishes in any topic, and nobody can claim a ring id, only search for a key that has it."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ def place(ring_ids: Topics, which: int) -> Topics:
     """Where the rendezvous of this number is of topics with these ring ids: the first there, others anywhere."""
     if not which:
         return ring_ids
-    z = ring_ids + np.uint64(which) * GAMMA  # SplitMix64's finaliser (`rng.mix`), for arrays
-    z = (z ^ (z >> np.uint64(30))) * FIRST_FACTOR
-    z = (z ^ (z >> np.uint64(27))) * SECOND_FACTOR
+    z = ring_ids + np.uint64(which * int(GAMMA) % 2**64)  # SplitMix64's finaliser (`rng.mix`), for arrays
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(FIRST_FACTOR)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND_FACTOR)
     return np.asarray(z ^ (z >> np.uint64(31)))
 
 

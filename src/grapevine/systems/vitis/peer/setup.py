@@ -21,6 +21,6 @@ class Setup:
     contacts: Iterable[Address]
     random: Random
     memory: Memory | None = None  # of the last session; None: this is the first
-    ring_id_of: Callable[[Address], int] | None = None  # where it follows from the address, nobody can choose it
+    ring_id_of: Callable[[Address], int] | None = None  # where it follows from the address, nobody can claim it
     rate_of: Callable[[int], float] | None = None  # the declared rates of topics; None: nobody has declared any
     tie_seed: int = 0  # of ties between equally good friends; a simulation's own, so that they fall as by rounds
