@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.live_usage import SocketMeter
 from bench.live_workload import LiveWorkload
-from grapevine.net import Inbox, Node
+from grapevine.net import Event, Inbox, Node
 from grapevine.version import __version__
 
 LIFETIME = 1_200.0  # seconds
@@ -59,13 +59,13 @@ class Group:
                 failed.append(f"{type(error).__name__}: {error}")
         for node, opened in self.nodes.items():
             for topic in self.workload.nodes[node]:
-                inbox = await self.stack.enter_async_context(opened.subscribe(f"t{topic}"))
+                inbox = await self.stack.enter_async_context(opened.subscribe(f"t{topic}", ordered=False))
                 self.tasks.append(asyncio.create_task(self.read(node, opened, inbox)))
         return {"failed": failed}
 
     async def read(self, number: int, node: Node, inbox: Inbox) -> None:
         async for event in inbox:
-            if event.publisher != node.id:
+            if isinstance(event, Event) and event.publisher != node.id:
                 sent, which = int.from_bytes(event.payload[:8], "big"), int.from_bytes(event.payload[8:STAMP], "big")
                 self.received.append((which, number, (time.time_ns() - sent) / 1e6))
 

@@ -18,8 +18,8 @@ from time import perf_counter
 import msgspec
 
 from grapevine.model.identity import PeerId, SignedEvent, key_from
-from grapevine.net.event_file import StoredEvent
 from grapevine.net.store import Store
+from grapevine.net.stored_event import StoredEvent
 from grapevine.net.wire import Decoder, encode
 from grapevine.systems.contracts.peer import messages_in
 from grapevine.systems.rappel import messages

@@ -18,7 +18,7 @@ import time
 from collections.abc import AsyncIterator
 
 from grapevine import UsageError
-from grapevine.net import Event, Inbox, Node, NoPath
+from grapevine.net import Event, Gap, Node, NoPath, OrderedReader
 from grapevine.net.run import stop_on_signals
 
 HISTORY_S = 600.0
@@ -42,10 +42,12 @@ async def chat(room: str, name: str, listen: str, join: list[str]) -> None:
             hearing.cancel()
 
 
-async def print_others(said: Inbox, node: Node) -> None:
+async def print_others(said: OrderedReader, node: Node) -> None:
     """Print what the others say, as it comes."""
     async for event in said:
-        if event.publisher != node.id:
+        if isinstance(event, Gap):
+            print(f"({event.last - event.first + 1} lines of {event.publisher.short} were lost)", flush=True)
+        elif event.publisher != node.id:
             print(as_line(event), flush=True)
 
 

@@ -26,7 +26,7 @@ from fastapi.responses import JSONResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from grapevine import UsageError
-from grapevine.net import Node, NoPath
+from grapevine.net import Gap, Node, NoPath
 from grapevine.net.contacts import parse_endpoint
 
 
@@ -46,6 +46,10 @@ def bridge_to(node: Node) -> FastAPI:
         async with node.subscribe(topic) as events:
             yield ServerSentEvent(comment=f"subscribed to {topic}")
             async for event in events:
+                if isinstance(event, Gap):
+                    lost = {"publisher": str(event.publisher), "first": event.first, "last": event.last}
+                    yield ServerSentEvent(event="gap", data=lost | {"reason": event.reason})
+                    continue
                 text = event.payload.decode(errors="replace")
                 told = {"publisher": str(event.publisher), "time": event.time, "text": text}
                 yield ServerSentEvent(id=f"{event.publisher}-{event.sequence}", data=told)

@@ -16,7 +16,7 @@ import time
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
-from grapevine.net import Inbox, Node
+from grapevine.net import Gap, Node, OrderedReader
 from grapevine.net.run import stop_on_signals
 
 FEEDS = "weather", "football", "stars"
@@ -33,10 +33,12 @@ class Reader:
         self.name, self.node = name, node
         self.read: dict[str, list[str]] = {}
 
-    async def follow(self, feed: str, items: Inbox) -> None:
+    async def follow(self, feed: str, items: OrderedReader) -> None:
         """Print the items of a feed as they come, until the node is closed."""
         read = self.read.setdefault(feed, [])
         async for item in items:
+            if isinstance(item, Gap):
+                continue  # the table at the end says what is missing
             read.append(item.payload.decode())
             took_ms = 1e3 * (time.time() - item.time)
             print(f"{self.name:>4} reads {feed:9} {read[-1]:24} {took_ms:6.0f} ms after it was written", flush=True)

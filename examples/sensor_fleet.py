@@ -21,7 +21,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from grapevine.net import Inbox, Node
+from grapevine.net import Event, Gap, Node, OrderedReader
 from grapevine.net.run import stop_on_signals
 
 REGIONS, KINDS = ("north", "south", "coast"), {"temperature": 12.0, "humidity": 60.0}  # and their usual values
@@ -56,9 +56,10 @@ class Sensor:
         await self._power.aclose()
         self.offset = 0.0
 
-    async def _heed(self, adjustments: Inbox) -> None:
+    async def _heed(self, adjustments: OrderedReader) -> None:
         async for event in adjustments:  # ends when the node is closed
-            self.offset += float(event.payload)
+            if isinstance(event, Event):  # a gap would be an adjustment that nobody has any more
+                self.offset += float(event.payload)
 
     async def read(self, number: int) -> None:
         """Take a reading and publish it, unless there is no power."""
@@ -77,9 +78,11 @@ class Dashboard:
         self.title, self.topics = title, topics
         self.seen: dict[str, dict[int, float]] = defaultdict(dict)  # by sensor and number
 
-    async def watch(self, readings: Inbox) -> None:
+    async def watch(self, readings: OrderedReader) -> None:
         """Take note of a topic's readings as they come."""
         async for event in readings:
+            if isinstance(event, Gap):
+                continue  # the summary says what is missing
             reading = json.loads(event.payload)
             self.seen[reading["sensor"]][reading["number"]] = reading["value"]
 

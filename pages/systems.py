@@ -9,7 +9,7 @@ from typing import Any
 from grapevine.cli.systems import how_to_run
 from grapevine.model.config import Config
 from grapevine.net.config import NodeConfig
-from grapevine.net.event_file import Retention
+from grapevine.net.retention import Retention
 from grapevine.sim.clock import ClockConfig
 from grapevine.systems.registry import System, all_systems
 from pages.markdown import code, table, with_readings

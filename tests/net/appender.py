@@ -12,9 +12,10 @@ import sys
 from pathlib import Path
 
 from grapevine.model.identity import PeerId
+from grapevine.net.stamp import source_of
 from grapevine.net.store import Store
 
-PUBLISHER = PeerId.of(b"appender")
+PUBLISHER = source_of(PeerId.of(b"appender"))
 TOPICS = range(4)
 
 
@@ -32,7 +33,7 @@ async def publish_for_ever(store: Store, topic: int) -> None:
     sequence = await store.next_sequence(PUBLISHER, topic)
     while True:
         content = payload_of(topic, sequence)
-        event = await store.publish(PUBLISHER, topic, sequence, content, lambda number: b"%d" % number)
+        event = await store.publish(PUBLISHER, topic, sequence, lambda n, _, kept=content: (kept, b"%d" % n))
         assert event.sequence == sequence
         say(f"{topic} {sequence}")
         sequence += 1

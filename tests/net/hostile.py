@@ -12,11 +12,11 @@ from typing import Any
 from grapevine.model.identity import key_from
 from grapevine.net import wire
 from grapevine.net.contacts import Contact
-from grapevine.net.envelope import envelope_of, stamped
-from grapevine.net.event_file import StoredEvent
 from grapevine.net.identity import Identity
 from grapevine.net.live_system import live_facet, messages_of
 from grapevine.net.messages import Hello
+from grapevine.net.stamp import stamped
+from grapevine.net.stored_event import StoredEvent
 from grapevine.systems.contracts.peer import Message
 
 
@@ -89,7 +89,7 @@ def envelope(identity: Identity, topic: int, sequence: int, payload: bytes, time
     now = time.time_ns() // 1_000_000 if time_ms is None else time_ms
     content = stamped(now, payload)
     seal = identity.sign(topic, sequence, content).seal
-    return envelope_of(StoredEvent(identity.id, topic, sequence, now, content, seal))
+    return StoredEvent(identity.id, topic, sequence, now, content, seal).envelope
 
 
 def contact_of(secret: str, *, time_ms: int = 1) -> Contact:

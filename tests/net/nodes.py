@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from grapevine.net import Event, Inbox, Lagged, Node, Reader
+from grapevine.net import Event, Inbox, Lagged, Node, OrderedReader
 
 HURRIED: dict[str, Any] = {"recover_every_s": 0.2, "retry_s": 0.2, "durability": "process"}
 ROUNDS: dict[str, Any] = {"round_s": 0.2, "settle_rounds": 0}
@@ -29,7 +29,7 @@ def during(scenario: Coroutine[Any, Any, None], timeout: float = 60) -> None:
     asyncio.run(asyncio.wait_for(scenario, timeout))
 
 
-async def payloads(inbox: Inbox | Reader, count: int, timeout: float = 20) -> list[bytes]:
+async def payloads(inbox: Inbox | OrderedReader, count: int, timeout: float = 20) -> list[bytes]:
     """So many payloads, in the order in which they came; a gap between them is a failure."""
     found = []
     async with asyncio.timeout(timeout):
@@ -40,7 +40,14 @@ async def payloads(inbox: Inbox | Reader, count: int, timeout: float = 20) -> li
     return found
 
 
-async def silence(inbox: Inbox | Reader, seconds: float = 0.5) -> bool:
+async def next_event(inbox: Inbox | OrderedReader, timeout: float | None = None) -> Event:
+    """The next event; a gap is a failure."""
+    item = await inbox.get(timeout)
+    assert isinstance(item, Event), item
+    return item
+
+
+async def silence(inbox: Inbox | OrderedReader, seconds: float = 0.5) -> bool:
     """Whether nothing comes for a while."""
     try:
         await inbox.get(timeout=seconds)

@@ -16,13 +16,17 @@ from grapevine.model.identity import PeerId
 from grapevine.net.arrivals import Arrivals
 from grapevine.net.chronicle import Chronicle
 from grapevine.net.config import NodeConfig
+from grapevine.net.epochs import Epochs
 from grapevine.net.identity import Identity
 from grapevine.net.incoming import Incoming
 from grapevine.net.ledger import Ledger
 from grapevine.net.live_system import live_system
 from grapevine.net.messages import Digest, Holdings, Kept, Seek, Want
+from grapevine.net.stamp import source_of
 from grapevine.net.store import Store, StoreError
+from grapevine.net.surroundings import Surroundings
 from grapevine.net.topics import Topics
+from grapevine.net.witness import Witness
 from grapevine.systems.vitis.peer.messages import Notify
 from tests.net.hostile import envelope, eventually
 from tests.net.nodes import during
@@ -69,16 +73,31 @@ class World:
         self.connections = Connections(self.me)
         config = NodeConfig(payload_bytes=100)
         chronicle = Chronicle(self.me.id, None)
-        self.topics = Topics(config, store, self.ledger, self.host, chronicle)
+        self.topics = Topics(config, store, self.ledger, self.host, chronicle, lambda: 0)
         system = live_system("vitis", {}, self.me.id)
-        self.arrivals = Arrivals(config, system, cast(Any, self.connections), self.ledger, store, self.topics)
+        self.witness = Witness(self.ledger, store, cast(Any, self.connections))
+        epochs = Epochs(self.me.id, 0, store, Surroundings())
+        self.arrivals = Arrivals(
+            *(config, system, cast(Any, self.connections), self.ledger, store, self.topics),
+            *(self.witness, epochs, lambda: 0),
+        )
         self.recovered: list[Any] = []
         self.incoming = Incoming(
-            cast(Any, self.host), self.topics, self.ledger, self.arrivals, cast(Any, self), cast(Any, self), chronicle
+            cast(Any, self.host),
+            self.topics,
+            self.ledger,
+            self.arrivals,
+            cast(Any, self),
+            cast(Any, self),
+            cast(Any, self),
+            chronicle,
         )
 
     def on_digest(self, connection: Any, message: Any) -> None:
         self.recovered.append(message)
+
+    def on_news(self, connection: Any, topic: int, source: bytes) -> None:
+        return
 
     on_holdings = on_want = on_kept = on_confirm = on_confirmed = on_digest
 
@@ -109,7 +128,7 @@ def test_a_pushed_event_of_a_wanted_topic_is_passed_on_kept_and_delivered_once(t
                 world.receive(world.notify(1))
             assert len(world.host.passed_on) == 2
             await world.arrivals.all_kept()
-            kept = await world.store.find(world.alice.id, X, [1])
+            kept = await world.store.find(source_of(world.alice.id), X, [1])
             assert len(kept) == 1 and not world.arrivals.waiting and not world.connections.blamed
 
     during(scenario())
@@ -169,7 +188,7 @@ def test_what_a_full_disk_refuses_is_missing_again_and_comes_later(tmp_path: Pat
             right = world.notify(1)
             assert world.arrivals.take_kept(cast(Any, Sender()), X, 1, right.payload)
             await eventually(lambda: not world.arrivals.waiting)
-            assert world.ledger.is_complete(X) and len(await world.store.find(world.alice.id, X, [1])) == 1
+            assert world.ledger.is_complete(X) and len(await world.store.find(source_of(world.alice.id), X, [1])) == 1
 
     during(scenario())
 

@@ -14,9 +14,9 @@ from grapevine.net.assembly import Assembly
 from grapevine.net.config import NodeConfig
 from grapevine.net.data_folder import DataFolder
 from grapevine.net.diary import Diary
-from grapevine.net.event_file import Retention
 from grapevine.net.live_system import live_system
 from grapevine.net.memory_transport import MemoryNetwork
+from grapevine.net.retention import Retention
 from grapevine.net.topics import State
 from tests.net.nodes import during, endpoint, opening
 

@@ -12,7 +12,7 @@ import pytest
 from grapevine.model.identity import PeerId
 from grapevine.net.chronicle import Chronicle
 from grapevine.net.diary import Diary, DiaryError
-from grapevine.net.event_file import StoredEvent
+from grapevine.net.stored_event import StoredEvent
 from grapevine.net.traffic import Traffic
 from grapevine.systems.contracts.peer import Effects, Peer
 

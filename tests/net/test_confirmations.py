@@ -10,13 +10,14 @@ import pytest
 from grapevine.model.errors import UsageError
 from grapevine.net import Node, NoPath, NotConfirmed
 from grapevine.net.messages import Confirm, Confirmed
+from grapevine.net.stamp import source_of
 from tests.net.hostile import Client, eventually
 from tests.net.nodes import during, opening, payloads
 
 
 async def is_on_disk(node: Node, publisher: Node, sequence: int) -> bool:
     topic = node.parts.system.topic("x")
-    return bool(await node.parts.store.find(publisher.id, topic, [sequence]))
+    return bool(await node.parts.store.find(source_of(publisher.id), topic, [sequence]))
 
 
 def test_when_publish_returns_so_many_others_have_the_event_on_their_disks() -> None:
@@ -82,7 +83,7 @@ def test_who_was_not_asked_confirms_nothing(tmp_path: Path) -> None:
             async with Client.dial(a.endpoint, tmp_path / "m") as mallory:
                 await mallory.enter()
                 for _ in range(3):
-                    mallory.send(Confirmed(a.parts.system.topic("x"), tuple(range(600))))
+                    mallory.send(Confirmed(a.parts.system.topic("x"), 0, tuple(range(600))))
                 with pytest.raises(NotConfirmed, match="0 of 1"):
                     await publishing
 
@@ -94,10 +95,10 @@ def test_questions_about_nothing_are_held_against_who_asks_and_what_is_owed_is_b
         async with opening() as a, Client.dial(a.endpoint, tmp_path / "m") as mallory:
             await mallory.enter()
             for first in range(1, 30_000, 400):
-                mallory.send(Confirm(7, tuple(range(first, first + 400))))
+                mallory.send(Confirm(7, 0, tuple(range(first, first + 400))))
             await eventually(lambda: len(a.parts.confirmations._owed) > 9_000)
             assert len(a.parts.confirmations._owed) <= 10_000
-            mallory.send(Confirm(7, (0, -1)))
+            mallory.send(Confirm(7, 0, (0, -1)))
             await eventually(lambda: a.stats()["rejected"].get("garbage", 0) >= 1)
 
     during(scenario())

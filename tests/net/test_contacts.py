@@ -13,8 +13,8 @@ from grapevine.model.identity import PeerId
 from grapevine.net import contacts as module
 from grapevine.net.contacts import Contact, Contacts, parse_endpoint, parse_endpoints
 from grapevine.net.data_folder import CONTACTS_FILE, DataFolder
-from grapevine.net.event_file import Retention
 from grapevine.net.identity import Identity
+from grapevine.net.retention import Retention
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from grapevine.model.errors import UsageError
 from grapevine.net import Event, Gap, Node
-from grapevine.net.event_file import Retention
+from grapevine.net.retention import Retention
 from grapevine.net.surroundings import Surroundings, wall_clock_us
 from tests.net.hostile import eventually
 from tests.net.nodes import during, endpoint, opening, payloads, silence
@@ -84,7 +84,7 @@ def test_what_retention_took_before_it_was_read_is_said(tmp_path: Path) -> None:
             await a.parts.trim()
             async with a.subscribe("x", name="billing") as events:
                 gap, event = await events.get(10), await events.get(10)
-                assert isinstance(gap, Gap) and (gap.first, gap.reason) == (1, "retention")
+                assert isinstance(gap, Gap) and (gap.first, gap.reason) == (1, "evicted")
                 assert isinstance(event, Event) and event.sequence == gap.last + 1
 
     during(scenario())
@@ -98,7 +98,9 @@ def test_who_asks_for_the_past_of_a_topic_that_is_subscribed_already_gets_it(nam
             await publish(a, b"1", b"2", b"3")
             await b.subscribe_for_good("x")
             topic = b.parts.system.topic("x")
-            await eventually(lambda: b.parts.ledger.last(topic, a.id.full) == 3)  # they are too old for it
+            await eventually(
+                lambda: b.parts.ledger.last(topic, a.parts.folder.epochs.source) == 3
+            )  # they are too old for it
             assert b.delivered == 0
             how: dict[str, Any] = {} if name is None else {"name": name}
             async with b.subscribe("x", since=0, **how) as events:

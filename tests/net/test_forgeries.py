@@ -10,6 +10,7 @@ import pytest
 from grapevine.model.identity import PeerId
 from grapevine.net.identity import Identity
 from grapevine.net.messages import Digest, Holdings, Kept, Want
+from grapevine.net.stamp import source_of
 from grapevine.systems.contracts.peer import Message
 from grapevine.systems.vitis.peer.messages import Notify
 from tests.net.hostile import Client, envelope, eventually
@@ -88,17 +89,18 @@ def test_a_replayed_event_is_delivered_once_also_after_a_restart(tmp_path: Path)
 
 def test_nobody_ages_the_stream_of_another_by_claiming_what_it_holds(tmp_path: Path) -> None:
     alice = Identity.open(tmp_path / "alice")
+    source = source_of(alice.id)
     event = Notify(TOPIC, 1, alice.id.address, envelope(alice, TOPIC, 1, b"right"))
-    everybody = [PeerId.of(b"%d" % number).full for number in range(999)]
+    everybody = [source_of(PeerId.of(b"%d" % number)) for number in range(999)]
 
     async def scenario() -> None:
         async with opening() as a, a.subscribe("x") as events, Client.dial(a.endpoint, tmp_path / "m") as mallory:
             await mallory.enter()
-            mallory.send(Holdings(((TOPIC, alice.id.full, 2**62, ()),), (TOPIC,), False))
-            mallory.send(Holdings(tuple((TOPIC, publisher, 2**62, ()) for publisher in everybody), (), False))
+            mallory.send(Holdings(((TOPIC, source, 2**62, (), b""),), (TOPIC,), False))
+            mallory.send(Holdings(tuple((TOPIC, publisher, 2**62, (), b"") for publisher in everybody), (), False))
             wanted = await mallory.hear(lambda message: isinstance(message, Want), timeout=10)
-            assert (wanted.topic, wanted.publisher, wanted.after) == (TOPIC, alice.id.full, 0)
-            mallory.send(Kept(TOPIC, alice.id.full, ()))
+            assert (wanted.topic, wanted.source, wanted.after) == (TOPIC, source, 0)
+            mallory.send(Kept(TOPIC, source, ()))
             mallory.send(event)
             assert await payloads(events, 1) == [b"right"]
             assert a.parts.ledger.is_complete(TOPIC) and len(a.parts.ledger.possessed(TOPIC)) == 1
@@ -108,34 +110,40 @@ def test_nobody_ages_the_stream_of_another_by_claiming_what_it_holds(tmp_path: P
 
 def test_answers_that_nobody_asked_for_change_nothing(tmp_path: Path) -> None:
     alice = Identity.open(tmp_path / "alice")
+    source = source_of(alice.id)
 
     async def scenario() -> None:
         async with AsyncExitStack() as stack:
             a = await stack.enter_async_context(opening(patience=1))
-            events = await stack.enter_async_context(a.subscribe("x"))
+            events = await stack.enter_async_context(a.subscribe("x", ordered=False))
             mallory = await stack.enter_async_context(Client.dial(a.endpoint, tmp_path / "m"))
             await mallory.enter()
             mallory.send(Notify(TOPIC, 3, alice.id.address, envelope(alice, TOPIC, 3, b"3")))
             assert await payloads(events, 1) == [b"3"]
-            mallory.send(*[Kept(TOPIC, alice.id.full, ())] * 20, Kept(TOPIC + 1, b"", ((1, b""),)))
+            mallory.send(*[Kept(TOPIC, source, ())] * 20, Kept(TOPIC + 1, b"", ((1, b""),)))
             mallory.send(Digest(((TOPIC, 0), (TOPIC + 1, 0))))
             await mallory.hear(lambda message: isinstance(message, Holdings))
-            assert a.parts.ledger.missing(TOPIC, 1e18) == {alice.id.full: [1, 2]} and a.stats()["given_up"] == 0
+            assert a.parts.ledger.missing(TOPIC, 1e18) == {source: [1, 2]} and a.stats()["given_up"] == 0
 
     during(scenario())
 
 
 def test_an_answer_is_checked_like_any_event(tmp_path: Path) -> None:
     alice = Identity.open(tmp_path / "alice")
+    source = source_of(alice.id)
 
     async def scenario() -> None:
-        async with opening() as a, a.subscribe("x") as events, Client.dial(a.endpoint, tmp_path / "m") as mallory:
+        async with (
+            opening() as a,
+            a.subscribe("x", ordered=False) as events,
+            Client.dial(a.endpoint, tmp_path / "m") as mallory,
+        ):
             await mallory.enter()
-            mallory.send(Holdings(((TOPIC, alice.id.full, 2, ()),), (TOPIC,), True))
+            mallory.send(Holdings(((TOPIC, source, 2, (), b""),), (TOPIC,), True))
             await mallory.hear(lambda message: isinstance(message, Want), timeout=10)
             fake = envelope(mallory.identity, TOPIC, 1, b"fake")
             right = envelope(alice, TOPIC, 2, b"right")
-            mallory.send(Kept(TOPIC, alice.id.full, ((1, right), (2, right), (2, fake))))
+            mallory.send(Kept(TOPIC, source, ((1, right), (2, right), (2, fake))))
             assert await payloads(events, 1) == [b"right"]
             await eventually(lambda: a.stats()["rejected"] == {"forged": 2})
 

@@ -23,7 +23,7 @@ from grapevine.net.messages import Farewell, Hello
 from grapevine.net.node import Node
 from grapevine.net.transport import Channel
 from tests.net.hostile import envelope
-from tests.net.nodes import ROUNDS, during, opening
+from tests.net.nodes import ROUNDS, during, next_event, opening
 
 _NUMBERS = [0, 1, 2, 3, 500, -1, 2**31, 2**62, 2**63 - 1, 2**63, 2**64 - 1, -(2**63)]
 _FLOATS = [0.0, 1.0, -1.0, 1e308, float("inf"), float("nan"), 1e-308]
@@ -167,7 +167,7 @@ async def survives(system: str, frames: int, folder: Path, seed: int) -> None:
         await other.ready(topic, timeout=30)
         await node.publish(topic, b"still here")
         async with asyncio.timeout(30):
-            while (await anext(received)).payload != b"still here":
+            while (await next_event(received)).payload != b"still here":
                 pass
 
 

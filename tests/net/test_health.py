@@ -29,7 +29,9 @@ class Signs:
     disk_trouble: str | None = None
     is_full: bool = False
     given_up: int = 0
+    returned: int = 0
     cut_off: list[str] = field(default_factory=list)
+    contradicting: list[str] = field(default_factory=list)
 
     def topics_without_path(self) -> list[str]:
         return self.cut_off
@@ -61,6 +63,14 @@ def test_grave_conditions_come_first_and_keep_a_node_from_its_work() -> None:
     assert [condition.is_grave for condition in world.health.conditions()] == [True, True, False]
     world.signs.is_closing = True
     assert world.names() == ["leaving", "disk", "full"]
+
+
+def test_what_came_back_and_who_contradicts_itself_are_named() -> None:
+    world = World()
+    world.signs.returned, world.signs.contradicting = 2, ["a", "b", "c", "d"]
+    assert world.names() == ["restored", "forked"]
+    sentences = [condition.sentence for condition in world.health.conditions()]
+    assert "2 events of this node came back" in sentences[0] and sentences[1].startswith("a, b, c and 1 others signed")
 
 
 def test_a_subscription_without_a_way_to_others_is_told_after_a_while() -> None:

@@ -15,10 +15,13 @@ from hypothesis import strategies as st
 
 from grapevine.model.errors import UsageError
 from grapevine.model.identity import PeerId
-from grapevine.net.envelope import stamped
-from grapevine.net.event_file import Retention, StoredEvent
 from grapevine.net.inbox import Inbox, Lagged, Policy, policy_of
+from grapevine.net.retention import Retention
+from grapevine.net.stamp import source_of, stamped
 from grapevine.net.store import Store
+from grapevine.net.stored_event import StoredEvent
+from tests.net.nodes import next_event
+from tests.net.stores import making
 
 ALICE, TOPIC = PeerId.of(b"alice"), 1
 POLICIES = get_args(Policy)
@@ -47,7 +50,7 @@ class World:
         for _ in range(count):
             self.sequence += 1
             content = stamped(self.sequence, b"%d" % self.sequence)
-            event = await self.store.publish(ALICE, TOPIC, self.sequence, content, lambda _: b"signed")
+            event = await self.store.publish(source_of(ALICE), TOPIC, self.sequence, making(content))
             for inbox in self.inboxes:
                 inbox.put(event)
 
@@ -67,7 +70,7 @@ async def rest_of(inbox: Inbox) -> tuple[list[int], int]:
     with suppress(TimeoutError, StopAsyncIteration):
         while True:
             try:
-                got.append((await inbox.get(timeout=0.3)).sequence)
+                got.append((await next_event(inbox, 0.3)).sequence)
             except Lagged as lagged:
                 dropped += lagged.count
     return got, dropped
@@ -78,7 +81,7 @@ def test_events_come_in_order_as_long_as_the_application_keeps_up() -> None:
         async with world.inbox() as inbox:
             for number in range(1, 20):
                 await world.publish()
-                event = await anext(inbox)
+                event = await next_event(inbox)
                 assert (event.topic, event.publisher, event.sequence) == ("t", ALICE, number)
                 assert (event.time, event.payload) == (number / 1e3, b"%d" % number)
 
@@ -136,7 +139,7 @@ def test_nothing_is_ever_lost_in_silence(policy: Policy, size: int, replay: bool
                 await world.publish(came)
                 for _ in range(read):
                     try:
-                        got.append((await inbox.get(timeout=0.02)).sequence)
+                        got.append((await next_event(inbox, 0.02)).sequence)
                     except Lagged as lagged:
                         dropped += lagged.count
                     except TimeoutError:
@@ -158,7 +161,7 @@ def test_events_that_come_while_the_reader_catches_up_are_neither_lost_nor_doubl
     async def scenario(world: World) -> None:
         async with world.inbox("block", size=2) as inbox:
             publishing = asyncio.create_task(world.publish(300))
-            got = [(await inbox.get(timeout=5)).sequence for _ in range(300)]
+            got = [(await next_event(inbox, 5)).sequence for _ in range(300)]
             await publishing
             assert got == list(range(1, 301))
 
@@ -244,7 +247,7 @@ def test_get_gives_up_in_time_and_loses_nothing_by_it() -> None:
             with pytest.raises(TimeoutError):
                 await inbox.get(timeout=0.01)
             await world.publish()
-            assert (await inbox.get(timeout=1)).sequence == 1
+            assert (await next_event(inbox, 1)).sequence == 1
 
     during(scenario)
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grapevine.net.event_file import Possessed
 from grapevine.net.ledger import Ledger, gaps
 
 ALICE, BOB = b"a" * 32, b"b" * 32
@@ -21,6 +22,7 @@ class Naive:
 
     last: int = 0
     floor: int = 0
+    before: int = 0  # of the numbers up to here nobody has said whether they are wanted
     came: set[int] = field(default_factory=set)
     given_up: set[int] = field(default_factory=set)
     not_found: dict[int, int] = field(default_factory=dict)
@@ -28,11 +30,13 @@ class Naive:
 
     @property
     def missing(self) -> set[int]:
-        return set(range(self.floor + 1, self.last + 1)) - self.came - self.given_up
+        return set(range(max(self.floor, self.before) + 1, self.last + 1)) - self.came - self.given_up
 
     def note(self, sequence: int) -> bool:
         if sequence <= self.floor or sequence in self.came:
             return False
+        if not self.last or sequence <= self.before:
+            self.before = sequence - 1
         self.came.add(sequence)
         self.given_up.discard(sequence)
         self.not_found.pop(sequence, None)
@@ -42,11 +46,9 @@ class Naive:
     def lose(self, sequence: int) -> None:
         self.came.discard(sequence)
 
-    def nothing_below(self, floor: int, lost: bool) -> None:
-        self.counted += len([n for n in self.missing if n <= floor]) if lost else 0
-        self.floor, self.last = max(self.floor, floor), max(self.last, floor)
-        self.given_up = {n for n in self.given_up if n > self.floor}
-        self.not_found = {n: times for n, times in self.not_found.items() if n > self.floor}
+    def settle(self, over: int) -> None:
+        if self.before > self.floor:
+            self.floor, self.before = max(self.floor, min(over, self.before)), 0
 
     def miss(self, sequence: int) -> None:
         if sequence in self.missing:
@@ -62,7 +64,7 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("note"), NUMBERS),
         st.tuples(st.just("lose"), NUMBERS),
-        st.tuples(st.sampled_from(["nothing_below", "nothing_below, lost"]), NUMBERS),
+        st.tuples(st.just("settle"), NUMBERS),
         st.tuples(st.just("not_found"), NUMBERS),
     ),
     max_size=60,
@@ -72,6 +74,13 @@ STEPS = st.lists(
 def opened() -> Ledger:
     ledger = Ledger(LIMIT)
     ledger.open(TOPIC, (), 0.0)
+    return ledger
+
+
+def knowing() -> Ledger:
+    """It knew Alice's stream before anything of it came, so that it misses what comes before the first event."""
+    ledger = Ledger(LIMIT)
+    ledger.open(TOPIC, [Possessed(ALICE, 0, 0, 1, b"", False, [])], 0.0)
     return ledger
 
 
@@ -87,8 +96,8 @@ def played(steps: list[tuple[str, int]]) -> tuple[Ledger, Naive]:
             ledger.not_found(TOPIC, ALICE, [number], PATIENCE)
             naive.miss(number)
         else:
-            ledger.nothing_below(TOPIC, ALICE, number, lost=what.endswith("lost"))
-            naive.nothing_below(number, what.endswith("lost"))
+            ledger.settle(TOPIC, ALICE, number, 0.0)
+            naive.settle(number)
     return ledger, naive
 
 
@@ -124,7 +133,7 @@ def test_a_digest_is_never_that_of_an_earlier_state(steps: list[tuple[str, int]]
         elif what == "not_found":
             ledger.not_found(TOPIC, ALICE, [number], PATIENCE)
         else:
-            ledger.nothing_below(TOPIC, ALICE, number, lost=what.endswith("lost"))
+            ledger.settle(TOPIC, ALICE, number, 0.0)
         assert ledger.digest(TOPIC) == fresh.digest(TOPIC)
 
 
@@ -148,24 +157,25 @@ def test_what_came_while_the_store_was_asked_and_what_it_holds_add_up(
         ledger.note(TOPIC, ALICE, number, 0.0)
     stored = {number for number in stored if number > floor}
     last = max(stored, default=floor)
-    ledger.open(TOPIC, [(ALICE, last, floor, [n for n in range(floor + 1, last + 1) if n not in stored])], 0.0)
+    missing = [n for n in range(floor + 1, last + 1) if n not in stored]
+    ledger.open(TOPIC, [Possessed(ALICE, last, floor, min(stored, default=last + 1), b"", False, missing)], 0.0)
     here = {number for number in range(1, 41) if ledger.has(TOPIC, ALICE, number)}
     assert here == came | stored | set(range(1, floor + 1))
     assert ledger.last(TOPIC, ALICE) == max(came | {last})
 
 
 def test_streams_topics_and_publishers_do_not_mix() -> None:
-    ledger = opened()
+    ledger = knowing()
     ledger.open(8, (), 0.0)
     assert ledger.note(TOPIC, ALICE, 2, 0.0) and ledger.note(TOPIC, BOB, 1, 0.0) and ledger.note(8, ALICE, 1, 0.0)
     assert ledger.missing(TOPIC, 1.0) == {ALICE: [1]} and ledger.missing(8, 1.0) == {}
-    assert sorted(ledger.possessed(TOPIC)) == [(TOPIC, ALICE, 2, ((1, 1),)), (TOPIC, BOB, 1, ())]
+    assert sorted(ledger.possessed(TOPIC)) == [(TOPIC, ALICE, 2, ((1, 1),), b""), (TOPIC, BOB, 1, (), b"")]
     ledger.close(TOPIC)
     assert TOPIC not in ledger and ledger.topics() == [8] and not ledger.has(TOPIC, ALICE, 2)
 
 
 def test_nothing_is_missing_before_it_has_been_for_a_while() -> None:
-    ledger = opened()
+    ledger = knowing()
     ledger.note(TOPIC, ALICE, 3, now=10.0)
     ledger.note(TOPIC, ALICE, 5, now=20.0)
     assert ledger.missing(TOPIC, before=15.0) == {ALICE: [1, 2]}
@@ -174,7 +184,7 @@ def test_nothing_is_missing_before_it_has_been_for_a_while() -> None:
 
 @pytest.mark.parametrize("far", [LIMIT + 2, 10**6, 2**62])
 def test_an_event_from_far_ahead_makes_a_bounded_gap_and_counts_what_is_given_up(far: int) -> None:
-    ledger = opened()
+    ledger = knowing()
     ledger.note(TOPIC, ALICE, 1, 0.0)
     ledger.note(TOPIC, ALICE, far, 0.0)
     missing = ledger.missing(TOPIC, 1.0)[ALICE]
@@ -183,7 +193,7 @@ def test_an_event_from_far_ahead_makes_a_bounded_gap_and_counts_what_is_given_up
 
 
 def test_many_small_gaps_are_bounded_too_and_quickly() -> None:
-    ledger = opened()
+    ledger = knowing()
     for number in range(2, 20 * LIMIT, 2):
         ledger.note(TOPIC, ALICE, number, 0.0)
     missing = ledger.missing(TOPIC, 1.0)[ALICE]
@@ -195,22 +205,24 @@ def test_a_thousand_publishers_from_far_ahead_fill_no_memory() -> None:
     ledger = opened()
     for number in range(1_000):
         ledger.note(TOPIC, number.to_bytes(32, "big"), 2**40, 0.0)
+        ledger.settle(TOPIC, number.to_bytes(32, "big"), 0, 0.0)  # nobody says that any of it is old
     assert sum(map(len, ledger.missing(TOPIC, 1.0).values())) <= 20 * LIMIT
     ledger.close(TOPIC)
     ledger.open(TOPIC, (), 0.0)
     ledger.note(TOPIC, ALICE, LIMIT + 1, 0.0)
+    ledger.settle(TOPIC, ALICE, 0, 0.0)
     assert len(ledger.missing(TOPIC, 1.0)[ALICE]) == LIMIT  # room again: what was closed is no longer counted
 
 
 def test_a_given_up_event_is_taken_when_it_comes_after_all() -> None:
-    ledger = opened()
+    ledger = knowing()
     ledger.note(TOPIC, ALICE, 2, 0.0)
     for _ in range(PATIENCE):
         assert ledger.missing(TOPIC, 1.0) == {ALICE: [1]}
         ledger.not_found(TOPIC, ALICE, [1], PATIENCE)
     assert ledger.missing(TOPIC, 1.0) == {} and ledger.given_up == 1
     assert not ledger.has(TOPIC, ALICE, 1)
-    assert ledger.abandoned(TOPIC) == {ALICE: [1]} and ledger.possessed(TOPIC) == [(TOPIC, ALICE, 2, ((1, 1),))]
+    assert ledger.abandoned(TOPIC) == {ALICE: [1]} and ledger.possessed(TOPIC) == [(TOPIC, ALICE, 2, ((1, 1),), b"")]
     digest = ledger.digest(TOPIC)  # whoever has the event can help, and so has another one
     assert ledger.note(TOPIC, ALICE, 1, 0.0) and not ledger.note(TOPIC, ALICE, 1, 0.0)
     assert ledger.digest(TOPIC) != digest and ledger.abandoned(TOPIC) == {}

@@ -10,7 +10,7 @@ import pytest
 from grapevine.net import Node
 from grapevine.systems.gossip.messages import MOST_TOPICS, TOPICS_A_PART, Profile
 from tests.net.hostile import Client
-from tests.net.nodes import during, endpoint
+from tests.net.nodes import during, endpoint, next_event
 
 MANY = 100_000
 
@@ -31,7 +31,7 @@ def test_a_flood_of_subscriptions_is_counted_and_shut_out_and_others_are_served(
                 assert await client.ended()
             assert node.stats()["rejected"]["excess"] >= 4 and node.stats()["counts"]["banned"] == 1
             await honest.publish("news", b"still there")
-            assert (await events.get(20)).payload == b"still there"
+            assert (await next_event(events, 20)).payload == b"still there"
 
     during(scenario())
 
@@ -49,9 +49,9 @@ def test_a_node_with_a_hundred_thousand_subscriptions_reaches_others_and_is_reac
             last = f"topic {MANY - 1}"
             async with keen.subscribe(last) as got, modest.subscribe("topic 7") as wanted:
                 await first.publish(last, b"to the keen", timeout=60)
-                assert (await got.get(60)).payload == b"to the keen"
+                assert (await next_event(got, 60)).payload == b"to the keen"
                 await keen.publish("topic 7", b"from the keen", timeout=60)
-                assert (await wanted.get(60)).payload == b"from the keen"
+                assert (await next_event(wanted, 60)).payload == b"from the keen"
             for node in (first, keen, modest):
                 stats = node.stats()
                 assert not stats["failures"] and not stats["rejected"] and "oversized" not in stats["counts"]

@@ -17,7 +17,7 @@ from grapevine.net import Event, Node, NoPath
 from grapevine.systems.gossip.weights import ONE
 from grapevine.systems.vitis.peer.peer import VitisPeer
 from tests.net.hostile import eventually
-from tests.net.nodes import during, endpoint, opening, payloads, silence
+from tests.net.nodes import during, endpoint, next_event, opening, payloads, silence
 
 
 def test_the_example_works_as_it_is_written() -> None:
@@ -26,6 +26,7 @@ def test_the_example_works_as_it_is_written() -> None:
             async with node.subscribe("weather/oslo") as events:
                 await node.publish("weather/oslo", b"-3 C")
                 async for event in events:
+                    assert isinstance(event, Event)
                     assert (event.topic, event.publisher, event.payload) == ("weather/oslo", node.id, b"-3 C")
                     break
 
@@ -138,7 +139,7 @@ def test_many_at_once_in_a_new_topic_get_numbers_without_gaps() -> None:
             for topic in ("x", *(f"new {number}" for number in range(5))):
                 published = await asyncio.gather(*(a.publish(topic, b"%d" % number) for number in range(20)))
                 assert sorted(event.sequence for event in published) == list(range(1, 21))
-            assert [(await events.get(5)).sequence for _ in range(20)] == list(range(1, 21))
+            assert [(await next_event(events, 5)).sequence for _ in range(20)] == list(range(1, 21))
             await a.drain()
 
     during(scenario())
@@ -333,7 +334,7 @@ def test_rappel_delivers_a_feed_to_its_subscribers() -> None:
                     async with asyncio.timeout(20):
                         got: set[bytes] = set()
                         while not got >= {b"2", b"3", b"4"}:
-                            got.add((await anext(events)).payload)
+                            got.add((await next_event(events)).payload)
             with pytest.raises(UsageError, match="not published by this node"):
                 await b.publish(feed, b"mine")
             with pytest.raises(UsageError, match="PEER_ID/NAME"):

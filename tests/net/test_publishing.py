@@ -14,15 +14,17 @@ import pytest
 from grapevine.model.errors import UsageError
 from grapevine.net.chronicle import Chronicle
 from grapevine.net.config import NodeConfig
-from grapevine.net.confirmations import NotConfirmed
+from grapevine.net.confirmations import Key, NotConfirmed
 from grapevine.net.diary import Diary
-from grapevine.net.event_file import StoredEvent
+from grapevine.net.epochs import Epochs
 from grapevine.net.identity import Identity
 from grapevine.net.ledger import Ledger
 from grapevine.net.live_system import live_system
 from grapevine.net.publishing import NoPath, Publishing
+from grapevine.net.stamp import source_of
 from grapevine.net.store import Store
-from grapevine.net.surroundings import wall_clock_us
+from grapevine.net.stored_event import StoredEvent
+from grapevine.net.surroundings import Surroundings, wall_clock_ms, wall_clock_us
 from grapevine.net.topics import State, Topics
 from tests.net.hostile import eventually
 from tests.net.nodes import during
@@ -52,11 +54,11 @@ class Watched:
     def __init__(self) -> None:
         self.watched: list[tuple[int, int]] = []  # sequence, and how many are wanted
 
-    def watch(self, topic: int, sequence: int, acks: int) -> None:
-        self.watched.append((sequence, acks))
+    def watch(self, key: Key, acks: int) -> None:
+        self.watched.append((key[2], acks))
 
-    async def wait(self, topic: int, sequence: int, timeout: float) -> None:
-        raise NotConfirmed(sequence, 0, 1)
+    async def wait(self, key: Key, timeout: float) -> None:
+        raise NotConfirmed(key[2], 0, 1)
 
 
 class World:
@@ -66,15 +68,15 @@ class World:
         identity, config = Identity.open(folder), NodeConfig(payload_bytes=100)
         self.host, self.store, self.me = Host(), store, identity.id
         self.diary = Diary(folder / "diaries", identity.id.address, clock_us=clock_us)
-        self.topics = Topics(config, store, Ledger(100), self.host, Chronicle(identity.id, self.diary))
+        chronicle = Chronicle(identity.id, self.diary)
+        self.topics = Topics(config, store, Ledger(100), self.host, chronicle, wall_clock_ms)
         system = live_system("vitis", {}, identity.id)
         host = cast(Any, self.host)
         self.topic_id: Callable[[str], int] = system.topic
         self.confirmations = Watched()
         self.publishing = Publishing(
             *(identity, system, config, store, self.topics, host, cast(Any, self.confirmations)),
-            lambda: is_alone,
-            clock_us,
+            *(Epochs(identity.id, 0, store, Surroundings()), lambda: is_alone, clock_us, wall_clock_ms),
         )
 
 
@@ -90,7 +92,7 @@ def test_an_event_is_kept_handed_on_and_acknowledged(tmp_path: Path) -> None:
             event = await world.publishing.publish("x", b"news", 1.0)
             assert (event.topic, event.publisher, event.sequence, event.payload) == ("x", world.me, 1, b"news")
             assert world.host.sent == [1] and world.topics.state(world.topic_id("x")) is State.PUBLISHED
-            assert len(await world.store.find(world.me, world.topic_id("x"), [1])) == 1
+            assert len(await world.store.find(source_of(world.me), world.topic_id("x"), [1])) == 1
 
     during(scenario())
 
@@ -168,8 +170,8 @@ def test_what_was_on_offer_is_so_in_the_next_session(tmp_path: Path) -> None:
             assert world.topics.state(world.topic_id("x")) is State.PUBLISHED and world.publishing.unsent == 2
             await world.publishing.send_unsent()
             assert world.host.sent == [1, 2] and world.confirmations.watched == [(2, 2)]
-            assert await world.store.offers() == [(world.topic_id("x"), 2, 2)]
-            await world.publishing.end_offer(world.topic_id("x"), 2)
+            assert await world.store.offers() == [(world.topic_id("x"), 0, 2, 2)]
+            await world.publishing.end_offer((world.topic_id("x"), 0, 2))
             assert await world.store.offers() == []
 
     during(scenario())
@@ -178,7 +180,7 @@ def test_what_was_on_offer_is_so_in_the_next_session(tmp_path: Path) -> None:
 def test_an_offer_whose_event_is_gone_is_over(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world_in(tmp_path) as world:
-            await world.store.offer(7, 3, 1)
+            await world.store.offer(7, 0, 3, 1)
             await world.publishing.resume_offers()
             assert await world.store.offers() == [] and world.publishing.unsent == 0
 
@@ -191,7 +193,7 @@ def test_an_event_that_nobody_confirmed_is_on_offer_from_the_moment_it_is_kept(t
             with pytest.raises(NotConfirmed, match="0 of 1 others had event 1"):
                 await world.publishing.publish("x", b"news", 0.0, 1)
             assert world.confirmations.watched == [(1, 1)]
-            assert await world.store.offers() == [(world.topic_id("x"), 1, 1)]
+            assert await world.store.offers() == [(world.topic_id("x"), 0, 1, 1)]
 
     during(scenario())
 

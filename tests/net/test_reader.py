@@ -17,11 +17,13 @@ from hypothesis import strategies as st
 from grapevine.model.errors import UsageError
 from grapevine.model.identity import PeerId
 from grapevine.net import Event, Gap, Reader
-from grapevine.net.envelope import stamped
-from grapevine.net.event_file import Retention, StoredEvent
 from grapevine.net.ledger import Ledger
 from grapevine.net.reader import acknowledging, reader_name
+from grapevine.net.retention import Retention
+from grapevine.net.stamp import publisher_of, source_of, stamped
 from grapevine.net.store import STORE_FILE, Store, StoreError
+from grapevine.net.stored_event import StoredEvent
+from tests.net.stores import make_old
 
 ALICE, BOB, TOPIC = PeerId.of(b"alice"), PeerId.of(b"bob"), 1
 SHORT_S = 0.2  # longer than anything that is here takes
@@ -46,20 +48,20 @@ class World:
         self.open.append(reader)
         return number
 
-    async def _leave(self, reader: Reader) -> None:
+    async def _leave(self, reader: Any) -> None:
         self.open.remove(reader)
 
     async def come(self, *sequences: int, publisher: PeerId = ALICE, time_ms: int = 1_000) -> None:
         """Events arrive in this order."""
         for sequence in sequences:
             event = StoredEvent(publisher, TOPIC, sequence, time_ms, stamped(1, b"%d" % sequence), b"signed")
-            if self.ledger.note(TOPIC, publisher.full, sequence, 0.0):
+            if self.ledger.note(TOPIC, source_of(publisher), sequence, 0.0):
                 arrival = await self.store.append(event)
                 for reader in self.open if arrival else ():
                     reader.put(event)
 
     def give_up(self, *sequences: int, publisher: PeerId = ALICE) -> None:
-        self.ledger.not_found(TOPIC, publisher.full, sequences, patience=1)
+        self.ledger.not_found(TOPIC, source_of(publisher), sequences, patience=1)
 
 
 def during(
@@ -237,7 +239,7 @@ def test_numbers_before_the_first_event_of_a_new_stream_are_passed_over_if_they_
         async with world.reader() as reader:
             await world.come(90)
             assert await is_silent(reader)  # one to eighty-nine may be asked for
-            world.ledger.nothing_below(TOPIC, ALICE.full, 88, lost=False)
+            world.ledger.settle(TOPIC, source_of(ALICE), 88, 0.0)
             assert await is_silent(reader)
             await world.come(89)
             assert await read(reader, 2) == [89, 90]
@@ -249,7 +251,7 @@ def test_what_a_validator_refused_is_neither_waited_for_nor_reported() -> None:
     async def scenario(world: World) -> None:
         async with world.reader() as reader:
             await world.come(1)
-            world.ledger.refuse(TOPIC, ALICE.full, 2, 0.0)
+            world.ledger.refuse(TOPIC, source_of(ALICE), 2, 0.0)
             await world.come(3)
             assert await read(reader, 2) == [1, 3]
 
@@ -324,13 +326,14 @@ def test_a_store_of_the_layout_before_named_readers_is_taken_over(tmp_path: Path
 
     asyncio.run(make())
     file = sqlite3.connect(tmp_path / STORE_FILE)
+    make_old(file)
     file.executescript("DROP TABLE readers; DROP TABLE positions; DROP TABLE offers; PRAGMA user_version = 1;")
     file.close()
 
     async def use() -> None:
         async with await Store.open(tmp_path, synced=False) as store:
             world = World(store)
-            world.ledger.note(TOPIC, ALICE.full, 1, 0.0)
+            world.ledger.note(TOPIC, source_of(ALICE), 1, 0.0)
             async with world.reader(since_ms=0) as reader:
                 assert await read(reader, 1) == [1]
 
@@ -406,7 +409,7 @@ def test_whatever_happens_every_number_is_handed_over_or_reported_in_order(steps
         while schedule:
             with suppress(ZeroDivisionError):
                 await session(world)
-        places = {PeerId(place.publisher): place.next or 1 for place in await world.store.places(1)}
+        places = {publisher_of(place.source): place.next or 1 for place in await world.store.places(1)}
         assert places == {publisher: owed[publisher] for publisher in places}
 
     during(scenario, Retention(age_s=8.0))

@@ -13,17 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from grapevine.net import Event
-from grapevine.net.envelope import envelope_of
-from grapevine.net.event_file import Retention
+from grapevine.net import Event, Gap
 from grapevine.net.identity import Identity
 from grapevine.net.node import NoPath
-from grapevine.net.recovery import CLOCKS_DIFFER_MS
+from grapevine.net.retention import Retention
+from grapevine.net.stamp import source_of
 from grapevine.systems.vitis.peer.messages import Notify
 from grapevine.systems.vitis.peer.peer import VitisPeer
 from tests.net.hostile import Client, envelope, eventually
 from tests.net.missed import TOPIC, news, publish
-from tests.net.nodes import during, opening, payloads, silence
+from tests.net.nodes import during, next_event, opening, payloads, silence
 
 
 def test_who_was_away_gets_what_it_missed(tmp_path: Path) -> None:
@@ -77,24 +76,22 @@ def test_streams_of_many_publishers_come_back_together(tmp_path: Path) -> None:
         async with opening() as a, a.subscribe("x") as at_a, Client.dial(a.endpoint, tmp_path / "m") as client:
             await client.enter()
             client.send(*(Notify(TOPIC, 1, who.id.address, envelope(who, TOPIC, 1, b"")) for who in crowd))
-            assert {(await at_a.get(10)).publisher for _ in crowd} == {who.id for who in crowd}
+            assert {(await next_event(at_a, 10)).publisher for _ in crowd} == {who.id for who in crowd}
             async with opening(a) as b, b.subscribe("x", since=0) as events:
-                assert {(await events.get(30)).publisher for _ in crowd} == {who.id for who in crowd}
+                assert {(await next_event(events, 30)).publisher for _ in crowd} == {who.id for who in crowd}
                 assert b.stats()["sent"]["Digest"] < len(crowd) / 2  # not one stream in a turn
 
     during(scenario())
 
 
 def test_who_subscribes_now_gets_nothing_old() -> None:
-    too_old = time.time_ns() // 1_000_000 - 2 * CLOCKS_DIFFER_MS
-
     async def scenario() -> None:
         async with opening() as a, a.subscribe("x"), AsyncExitStack() as stack:
             old = Identity.open(a.parts.folder.path / "other")
             client = await stack.enter_async_context(Client.dial(a.endpoint, old._folder))
             await client.enter()
             for number in range(1, 41):
-                client.send(Notify(TOPIC, number, old.id.address, envelope(old, TOPIC, number, b"old", too_old)))
+                client.send(Notify(TOPIC, number, old.id.address, envelope(old, TOPIC, number, b"old")))
             await eventually(lambda: a.delivered == 40)
             b = await stack.enter_async_context(opening(a))
             events = await stack.enter_async_context(b.subscribe("x"))
@@ -131,8 +128,8 @@ def test_what_a_validator_refuses_is_neither_delivered_nor_kept_nor_passed_on(tm
             compared = digests["Digest"]
             await eventually(lambda: digests["Digest"] >= compared + 5)
             assert b.stats()["rejected"] == {"refused": refused} and refused <= 2
-            assert await b.parts.store.find(a.id, TOPIC, [1, 2, 3]) != [] and not await b.parts.store.find(
-                a.id, TOPIC, [2]
+            assert await b.parts.store.find(source_of(a.id), TOPIC, [1, 2, 3]) != [] and not await b.parts.store.find(
+                source_of(a.id), TOPIC, [2]
             )
 
     during(scenario())
@@ -167,7 +164,12 @@ def test_what_nobody_has_is_given_up_and_counted(tmp_path: Path) -> None:
     alice = Identity.open(tmp_path / "alice")
 
     async def scenario() -> None:
-        async with opening(patience=2) as a, opening(a, patience=2) as b, a.subscribe("x"), b.subscribe("x") as events:
+        async with (
+            opening(patience=2) as a,
+            opening(a, patience=2) as b,
+            a.subscribe("x"),
+            b.subscribe("x", ordered=False) as events,
+        ):
             await asyncio.gather(a.ready("x"), b.ready("x"))
             async with Client.dial(a.endpoint, tmp_path / "m") as client:
                 await client.enter()
@@ -175,6 +177,10 @@ def test_what_nobody_has_is_given_up_and_counted(tmp_path: Path) -> None:
                 assert await payloads(events, 1) == [b"3"]
                 await eventually(lambda: a.stats()["given_up"] == b.stats()["given_up"] == 2)
                 client.send(Notify(TOPIC, 2, alice.id.address, envelope(alice, TOPIC, 2, b"late")))
+                gaps = [await events.get(10) for _ in range(2)]
+                assert {(gap.first, gap.reason) for gap in gaps if isinstance(gap, Gap)} == {
+                    (n, "given up") for n in (1, 2)
+                }
                 assert await payloads(events, 1) == [b"late"]  # better late than never
 
     during(scenario())
@@ -182,16 +188,22 @@ def test_what_nobody_has_is_given_up_and_counted(tmp_path: Path) -> None:
 
 def test_what_was_given_up_is_had_from_who_comes_back_with_it(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with opening(patience=2) as a, opening(a, patience=2) as b, a.subscribe("x"), b.subscribe("x") as events:
+        async with (
+            opening(patience=2) as a,
+            opening(a, patience=2) as b,
+            a.subscribe("x"),
+            b.subscribe("x", ordered=False) as events,
+        ):
             await asyncio.gather(a.ready("x"), b.ready("x"))
             async with opening(data_dir=tmp_path) as alone:  # nobody hears of what it publishes
                 await publish(alone, news(1, 3))
-                (third,) = await alone.parts.store.find(alone.id, TOPIC, [3])
+                (third,) = await alone.parts.store.find(source_of(alone.id), TOPIC, [3])
             async with Client.dial(a.endpoint, tmp_path / "m") as client:
                 await client.enter()
-                client.send(Notify(TOPIC, 3, third.publisher.address, envelope_of(third)))
+                client.send(Notify(TOPIC, 3, third.publisher.address, third.envelope))
                 assert await payloads(events, 1) == news(3, 3)
                 await eventually(lambda: a.stats()["given_up"] == b.stats()["given_up"] == 2)
+            assert all([isinstance(await events.get(10), Gap) for _ in range(2)])
             async with opening(a, data_dir=tmp_path):
                 assert sorted(await payloads(events, 2)) == news(1, 2)
 
@@ -207,7 +219,7 @@ def test_what_retention_has_removed_is_not_asked_for_and_does_not_come_back(tmp_
                 await publish(a, news(1, 5))
                 await eventually(lambda: b.delivered == 5)
                 await b.parts.store.trim(time.time_ns() // 1_000_000 + 1)
-                assert not await b.parts.store.find(a.id, TOPIC, range(1, 6))
+                assert not await b.parts.store.find(source_of(a.id), TOPIC, range(1, 6))
             async with opening(a, data_dir=tmp_path) as b, b.subscribe("x", since=0) as events:
                 await asyncio.gather(a.ready("x"), b.ready("x"))
                 await publish(a, news(6, 6))
@@ -276,8 +288,9 @@ def test_killing_a_publisher_loses_nothing_that_was_acknowledged(tmp_path: Path)
                 got: set[int] = set()
                 async with asyncio.timeout(20):
                     while not got >= set(range(1, acknowledged + 1)):
-                        got.add(int((await anext(events)).payload))
-                assert (await again.publish("x", b"0")).sequence > max(got)  # no number is used twice
+                        got.add(int((await next_event(events)).payload))
+                again_1 = await again.publish("x", b"0")
+                assert again_1.epoch > 0 and again_1.sequence == 1  # a new epoch: no number is used twice
 
     during(scenario())
 

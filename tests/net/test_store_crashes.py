@@ -16,7 +16,7 @@ import pytest
 from grapevine.model.errors import GrapevineError
 from grapevine.net.store import STORE_FILE, Store
 from tests.net import appender
-from tests.net.stores import ALICE, event, in_store
+from tests.net.stores import ALICES, event, in_store
 
 
 def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def refusal(folder: Path) -> str:
     """Why a store cannot be opened, or read; always one sentence of ours."""
 
     async def scenario(store: Store) -> None:
-        await store.since(ALICE, 1, 0, 10**6)
+        await store.since(ALICES, 1, 0, 10**6)
         await store.append_all([event(n) for n in range(3_000, 4_000)])
 
     with pytest.raises(GrapevineError) as refused:

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from grapevine.model.errors import UsageError
-from grapevine.net.event_file import EventFile, Retention
+from grapevine.net.event_file import EventFile
+from grapevine.net.retention import Retention
 from grapevine.net.store import STORE_FILE, Store, StoreError
-from tests.net.stores import ALICE, BOB, event, in_store
+from tests.net.stores import ALICES, BOBS, event, in_store, making
 
 
 @asynccontextmanager
@@ -21,11 +22,11 @@ async def busy_writer(store: Store) -> AsyncIterator[None]:
     """The disk takes its time; meanwhile changes come together."""
     let_go = threading.Event()
 
-    def slow(number: int) -> bytes:
+    def slow(number: int, before: bytes) -> tuple[bytes, bytes]:
         assert let_go.wait(20)
-        return b""
+        return b"", b""
 
-    first = asyncio.ensure_future(store.publish(BOB, 99, 0, b"", slow))
+    first = asyncio.ensure_future(store.publish(BOBS, 99, 0, slow))
     await asyncio.sleep(0)  # it is the first in the queue
     yield
     let_go.set()
@@ -42,9 +43,9 @@ def test_changes_that_come_together_are_committed_together(tmp_path: Path) -> No
             appends = [asyncio.ensure_future(store.append(event(n))) for n in range(1, 501)]
             acknowledged, _ = await asyncio.wait(appends, timeout=0.01)
             assert not acknowledged  # nothing is before its commit
-            assert await store.since(ALICE, 1, 0, 1) == []  # and questions do not wait
+            assert await store.since(ALICES, 1, 0, 1) == []  # and questions do not wait
         assert await asyncio.gather(*appends) == list(range(2, 502))  # the busy writer has the first
-        assert len(await store.since(ALICE, 1, 0, 1_000)) == 500
+        assert len(await store.since(ALICES, 1, 0, 1_000)) == 500
 
     in_store(tmp_path, scenario)
     assert len(commits) <= 3
@@ -67,13 +68,13 @@ def test_what_is_added_and_removed_in_one_transaction_is_counted_right(tmp_path:
 
 def test_a_signature_that_fails_is_nobody_elses_matter(tmp_path: Path) -> None:
     async def scenario(store: Store) -> None:
-        def refuse(number: int) -> bytes:
+        def refuse(number: int, before: bytes) -> tuple[bytes, bytes]:
             raise KeyError("no key")
 
         async with busy_writer(store):
             good = asyncio.ensure_future(store.append(event(1)))
-            bad = asyncio.ensure_future(store.publish(BOB, 1, 0, b"", refuse))
-            also_good = asyncio.ensure_future(store.publish(BOB, 1, 0, b"", lambda number: b"fine"))
+            bad = asyncio.ensure_future(store.publish(BOBS, 1, 0, refuse))
+            also_good = asyncio.ensure_future(store.publish(BOBS, 1, 0, making(b"", b"fine")))
             await asyncio.sleep(0)
         assert await good
         with pytest.raises(KeyError, match="no key"):
@@ -90,7 +91,7 @@ def test_who_stops_waiting_disturbs_nobody(tmp_path: Path) -> None:
             await asyncio.sleep(0)
             given_up.cancel()
         assert await waiting
-        assert [kept.sequence for kept in await store.since(ALICE, 1, 0, 9)] == [1, 2]
+        assert [kept.sequence for kept in await store.since(ALICES, 1, 0, 9)] == [1, 2]
 
     in_store(tmp_path, scenario)
 
@@ -109,7 +110,7 @@ def test_closing_finishes_what_was_begun_and_then_refuses(tmp_path: Path) -> Non
     asyncio.run(run())
 
     async def after(store: Store) -> int:
-        return len(await store.since(ALICE, 1, 0, 1_000))
+        return len(await store.since(ALICES, 1, 0, 1_000))
 
     assert in_store(tmp_path, after) == 100
 
@@ -121,7 +122,7 @@ def test_a_full_disk_fails_what_is_written_and_nothing_else(tmp_path: Path) -> N
         store._writer._sql.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StoreError, match=r"cannot be used \(database or disk is full\); see what else uses it"):
             await store.append_all([event(2), event(3, size=100_000)])
-        assert await store.since(ALICE, 1, 0, 9) == [event(1)]
+        assert await store.since(ALICES, 1, 0, 9) == [event(1)]
         assert await store.bytes_by_topic() == {1: event(1).size}
         assert await store.append(event(2))
         store._writer._sql.execute("PRAGMA max_page_count = 1000000")

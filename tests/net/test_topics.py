@@ -16,13 +16,16 @@ from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.identity import PeerId
 from grapevine.net.chronicle import Chronicle
 from grapevine.net.config import NodeConfig
-from grapevine.net.envelope import stamped
-from grapevine.net.event_file import StoredEvent
 from grapevine.net.inbox import Inbox
 from grapevine.net.ledger import Ledger
+from grapevine.net.stamp import source_of, stamped
 from grapevine.net.store import Store, StoreError
+from grapevine.net.stored_event import StoredEvent
+from grapevine.net.surroundings import wall_clock_ms
 from grapevine.net.topics import State, Topics
+from tests.net.nodes import next_event
 from tests.net.overlay import Overlay
+from tests.net.stores import making
 
 ME, X, Y = PeerId.of(b"me"), 1, 2
 MEMBERSHIP_S = 10.0
@@ -34,7 +37,7 @@ class World:
     def __init__(self, store: Store) -> None:
         self.store, self.overlay, self.ledger = store, Overlay(), Ledger(100)
         self.config = NodeConfig(membership_s=MEMBERSHIP_S)
-        self.topics = Topics(self.config, store, self.ledger, self.overlay, Chronicle(ME, None))
+        self.topics = Topics(self.config, store, self.ledger, self.overlay, Chronicle(ME, None), wall_clock_ms)
         self.asked: list[str] = []  # changes that reached the disk, in order
         self.disk_works = asyncio.Event()
         self.disk_works.set()
@@ -66,7 +69,7 @@ class World:
 
     async def publish(self, topic_id: int = X) -> StoredEvent:
         async with self.topics.publishing(topic_id):
-            event = await self.store.publish(ME, topic_id, 0, stamped(0, b"news"), lambda _: b"signed")
+            event = await self.store.publish(source_of(ME), topic_id, 0, making(stamped(0, b"news")))
             self.topics.on_published(event, 0)
             return event
 
@@ -121,7 +124,7 @@ def test_what_is_wanted_for_good_stays_without_readers_until_it_is_forgotten() -
 def test_who_publishes_is_a_member_for_a_while_and_no_longer() -> None:
     async def scenario(world: World) -> None:
         await world.publish()
-        assert world.topics.state(X) is State.PUBLISHED and world.ledger.last(X, ME.full) == 1
+        assert world.topics.state(X) is State.PUBLISHED and world.ledger.last(X, source_of(ME)) == 1
         world.overlay.now = MEMBERSHIP_S - 1
         await world.publish()
         world.overlay.now = 2 * MEMBERSHIP_S - 2
@@ -179,11 +182,11 @@ def test_accounts_follow_what_the_overlay_carries() -> None:
 def test_a_publisher_that_only_carried_the_topic_knows_its_own_earlier_events() -> None:
     async def scenario(world: World) -> None:
         for _ in range(3):
-            await world.store.publish(ME, X, 0, stamped(0, b"before"), lambda _: b"signed")
+            await world.store.publish(source_of(ME), X, 0, making(stamped(0, b"before")))
         world.overlay.relayed = {X}
         world.topics.follow()
         await world.publish()
-        assert world.ledger.is_complete(X) and world.ledger.last(X, ME.full) == 4
+        assert world.ledger.is_complete(X) and world.ledger.last(X, source_of(ME)) == 4
 
     during(scenario)
 
@@ -221,7 +224,7 @@ def test_a_reader_that_comes_while_the_last_one_leaves_is_not_forgotten() -> Non
         assert world.topics.state(X) is State.WANTED
         await world.assert_rules_hold()
         await world.publish()
-        assert (await second.get(5)).payload == b"news"
+        assert (await next_event(second, 5)).payload == b"news"
 
     during(scenario)
 

@@ -166,7 +166,8 @@ def subscribe(
     since: Annotated[
         str | None,
         typer.Option(
-            metavar="WHEN", help="Also what came since then: 90s, 10m, 2h, 1d ago, seconds, or 2026-01-31T12:00."
+            metavar="WHEN",
+            help="Also what came since then: beginning, 90s, 10m, 2h, 1d ago, seconds, or 2026-01-31T12:00.",
         ),
     ] = None,
     count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="End after so many events.")] = None,
@@ -175,6 +176,9 @@ def subscribe(
         str | None,
         typer.Option(help="Read under this name: who reads under it next goes on behind the last event printed."),
     ] = None,
+    arrival: Annotated[
+        bool, typer.Option("--arrival", help="In the order of arrival; otherwise in that of each publisher's numbers.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Print events as they come, through a node of this machine: the payload, or lines of JSON with all there is."""
@@ -183,8 +187,8 @@ def subscribe(
     remote = Remote.find(node)
     seen = 0
     try:
-        when = None if since is None else parse_when(since)
-        for line in remote.subscribe(topics, since=when, policy=policy, name=name):
+        when = "now" if since is None else parse_when(since)
+        for line in remote.subscribe(topics, since=when, policy=policy, name=name, ordered=not arrival):
             if "subscribed" in line:
                 err.print(f"subscribed to {escape(', '.join(line['subscribed']))}")
                 continue
@@ -208,7 +212,7 @@ def subscribe(
 
 
 def _told_gap(line: dict[str, Any]) -> str:
-    """Events that a named reader was owed and will not get, as a sentence."""
+    """Events that a reader was owed and will not get, as a sentence."""
     many = f"events {line['first']} to {line['last']}" if line["first"] < line["last"] else f"event {line['first']}"
     whose = f"{escape(line['publisher'][:8])} in {escape(line['topic'])}"
     return f"{many} of {whose} cannot be had any more ({line['reason']})"
@@ -220,11 +224,12 @@ def _plain(line: dict[str, Any], *, named: bool) -> str:
     return f"{line['topic']}\t{text}\n" if named else f"{text}\n"
 
 
-def parse_when(text: str) -> float:
-    """A time in seconds since 1970: given so, as a duration before now (`90s`, `10m`, `2h`, `1d`), or as an ISO date.
-
-    UsageError for anything else.
+def parse_when(text: str) -> float | str:
+    """A time in seconds since 1970: given so, as a duration before now (`90s`, `10m`, `2h`, `1d`), or as an ISO date;
+    or `beginning`, which stays. UsageError for anything else.
     """
+    if text == "beginning":
+        return text
     if ago := re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", text):
         return time.time() - float(ago[1]) * _AGO[ago[2]]
     if re.fullmatch(r"\d+(?:\.\d+)?", text):
@@ -233,5 +238,5 @@ def parse_when(text: str) -> float:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
         raise UsageError(
-            f"--since {text}: give 90s, 10m, 2h, 1d, seconds since 1970, or a date like 2026-01-31"
+            f"--since {text}: give beginning, 90s, 10m, 2h, 1d, seconds since 1970, or a date like 2026-01-31"
         ) from None

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from grapevine.net.envelope import Event, Gap
     from grapevine.net.inbox import Inbox, Lagged
     from grapevine.net.node import Node, NoPath, NotConfirmed
+    from grapevine.net.ordered_reader import OrderedReader
     from grapevine.net.reader import Reader
     from grapevine.net.verdicts import Verdict
 
-__all__ = ["Event", "Gap", "Inbox", "Lagged", "NoPath", "Node", "NotConfirmed", "Reader", "Verdict"]
+__all__ = [
+    "Event", "Gap", "Inbox", "Lagged", "NoPath", "Node", "NotConfirmed",
+    "OrderedReader", "Reader", "Verdict",
+]
 
 _HOMES = {  # imported when they are first used: a command that talks to a node in another process needs none of it
     "Event": "envelope",
@@ -27,6 +31,7 @@ _HOMES = {  # imported when they are first used: a command that talks to a node 
     "NoPath": "node",
     "Node": "node",
     "NotConfirmed": "node",
+    "OrderedReader": "ordered_reader",
     "Reader": "reader",
     "Verdict": "verdicts",
 }

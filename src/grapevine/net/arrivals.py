@@ -15,18 +15,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from grapevine.model.errors import PeerError
+from grapevine.model.identity import SEAL_BYTES
 from grapevine.net.conduct import FORGED, REFUSED
 from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
 from grapevine.net.connections import Connections
-from grapevine.net.envelope import TIME_BYTES, Seals, opened, published_ms
-from grapevine.net.event_file import StoredEvent
+from grapevine.net.envelope import Seals, opened
+from grapevine.net.epochs import Epochs
 from grapevine.net.ledger import Ledger
-from grapevine.net.recovery import CLOCKS_DIFFER_MS
+from grapevine.net.stamp import epoch_of, fingerprint, sequence_of, stamp_of
 from grapevine.net.store import Store, StoreError
-from grapevine.net.surroundings import wall_clock_ms
+from grapevine.net.stored_event import StoredEvent
 from grapevine.net.topics import Topics
 from grapevine.net.verdicts import Validator, Verdict, verdict_of
+from grapevine.net.witness import Witness
 from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import Address
 
@@ -54,15 +56,20 @@ class Arrivals:
         ledger: Ledger,
         store: Store,
         topics: Topics,
-        clock_ms: Callable[[], int] = wall_clock_ms,
+        witness: Witness,
+        epochs: Epochs,
+        clock_ms: Callable[[], int],
         on_kept: Callable[[StoredEvent], None] | None = None,
     ) -> None:
-        self.me = connections.identity.id
+        self.me, self.witness, self.clock_ms = connections.identity.id, witness, clock_ms
         self.rejected: Counter[str] = Counter()  # by reason
+        self.returned = 0  # events of this node's that others had and its folder had not
+        self._epochs = epochs
+        self._renewing: asyncio.Future[None] | None = None
         self._on_kept = on_kept  # told of every event that is on the disk (`confirmations`)
         self.validators: dict[int, list[Validator]] = {}
         self._config, self._system, self._connections = config, system, connections
-        self._ledger, self._store, self._topics, self._clock_ms = ledger, store, topics, clock_ms
+        self._ledger, self._store, self._topics = ledger, store, topics
         self._seals = Seals()
         self._waiting: deque[_Arrival] = deque()
         self._news = asyncio.Event()
@@ -85,7 +92,8 @@ class Arrivals:
 
         A message whose event is forged, or which names another publisher than the seal does, is blamed on its sender.
         """
-        event = self._checked(connection, message.topic, message.sequence, message.payload, pulled=False)
+        sequence = sequence_of(epoch_of(message.payload[SEAL_BYTES:]), message.sequence)
+        event = self._checked(connection, message.topic, sequence, message.payload, pulled=False)
         if event is not None and getattr(message, "publisher", event.publisher.address) != event.publisher.address:
             error = PeerError(f"event {event.sequence} of topic {event.topic} is of another than it says")
             self._blame(connection, "forged", FORGED, error)
@@ -93,29 +101,32 @@ class Arrivals:
         return event
 
     def take_kept(self, connection: Connection, topic: int, sequence: int, envelope: bytes) -> bool:
-        """Take an event that was asked for because it was missed; False if it is not new, or older than is wanted."""
+        """Take an event that was asked for because it was missed; False if it is not new."""
         event = self._checked(connection, topic, sequence, envelope, pulled=True)
-        if event is None:
-            return False
-        if topic in self._ledger and published_ms(event) < self._topics.since_ms(topic) - CLOCKS_DIFFER_MS:
-            self._ledger.nothing_below(topic, event.publisher.full, sequence, lost=False)
-            return False
-        return self.accept(event, connection.address, pulled=True)
+        return event is not None and self.accept(event, connection.address, pulled=True)
+
+    def take_older(self, connection: Connection, topic: int, sequence: int, envelope: bytes) -> None:
+        """An event that a partner holds for too old to be wanted: it shows that its stream exists, and how far."""
+        event = self._checked(connection, topic, sequence, envelope, pulled=True)
+        if event is not None and topic in self._ledger and self._has_room(event):
+            self._ledger.show(topic, event.source, sequence, fingerprint(sequence, event.payload))
 
     def _checked(
         self, connection: Connection, topic: int, sequence: int, envelope: bytes, *, pulled: bool
     ) -> StoredEvent | None:
-        most = self._config.payload_bytes
+        most, copies = self._config.payload_bytes, self._seals.copies
         try:
-            event = self._seals.check(topic, sequence, envelope, self._clock_ms())
+            event = self._seals.check(topic, sequence, envelope, self.clock_ms())
             if self._topics.is_wanted(topic) and not self._system.may_publish(topic, event.publisher):
                 raise PeerError(f"an event of topic {topic} came that {event.publisher} may not publish")
         except PeerError as error:
             self._blame(connection, "forged", FORGED, error)
             return None
-        if len(event.payload) > most + TIME_BYTES:
-            self.rejected["too long"] += 1  # for us: it stays missing, and named readers get a gap
+        if len(event.payload) > most + stamp_of(event.payload).size:
+            self.rejected["too long"] += 1  # for us: it stays missing, and readers get a gap
             return None
+        if self._seals.copies == copies and self._ledger.has(topic, event.source, sequence):
+            self.witness.compare(event)  # it came long ago, or it is another under the same number
         for validator in self.validators.get(topic, ()):
             verdict = self._verdict(validator, event)
             if verdict is not Verdict.ACCEPT:
@@ -133,7 +144,8 @@ class Arrivals:
     def _refuse(self, connection: Connection, event: StoredEvent, verdict: Verdict, *, pulled: bool) -> None:
         """A validator does not want it. It is seen, or it would be asked for again."""
         if event.topic in self._ledger:
-            self._ledger.refuse(event.topic, event.publisher.full, event.sequence, self._connections.loop.time())
+            now, head = self._connections.loop.time(), fingerprint(event.sequence, event.payload)
+            self._ledger.refuse(event.topic, event.source, event.sequence, now, head)
         if verdict is Verdict.REJECT and connection.id == event.publisher and not pulled:
             self._blame(connection, "refused", REFUSED, PeerError(f"a validator refused event {event.sequence}"))
         else:
@@ -150,18 +162,32 @@ class Arrivals:
         topic, now = event.topic, self._connections.loop.time()
         if not self._topics.is_carried(topic):
             return False
-        if not self._ledger.has_room(topic, event.publisher.full, self._config.publishers):
-            self.rejected["too many publishers"] += 1
+        if not self._has_room(event):
             return False
         if len(self._waiting) >= _MOST_WAITING:
             self.rejected["disk too slow"] += 1  # it stays missing, and is asked for later
             return False
-        if not self._ledger.note(topic, event.publisher.full, event.sequence, now):
+        if not self._ledger.note(topic, event.source, event.sequence, now, fingerprint(event.sequence, event.payload)):
             return False
+        if event.publisher == self.me:
+            self._on_own(event)
         self._waiting.append(_Arrival(event, sender, pulled))
         self._written.clear()
         self._news.set()
         return True
+
+    def _has_room(self, event: StoredEvent) -> bool:
+        has_room = self._ledger.has_room(event.topic, event.source, self._config.publishers)
+        if not has_room:
+            self.rejected["too many publishers"] += 1
+        return has_room
+
+    def _on_own(self, event: StoredEvent) -> None:
+        """An event of this node's comes back that its folder does not have: that is older than what others have."""
+        self.returned += 1
+        if event.epoch == self._epochs.epoch and self._renewing is None:
+            _log.error("the folder was restored without a trace: this node publishes in a new epoch from now on")
+            self._renewing = asyncio.ensure_future(self._epochs.renew())
 
     async def keep(self) -> None:
         """For ever: write what has come to the disk, together; then deliver it."""
@@ -191,5 +217,5 @@ class Arrivals:
         """The disk did not take them: they are missing again, and asked for later."""
         for came in batch:
             event = came.event
-            self._ledger.lose(event.topic, event.publisher.full, event.sequence, self._connections.loop.time())
+            self._ledger.lose(event.topic, event.source, event.sequence, self._connections.loop.time())
         self.rejected["not kept"] += len(batch)

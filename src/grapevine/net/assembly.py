@@ -28,10 +28,12 @@ from grapevine.net.live_system import messages_of
 from grapevine.net.publishing import Publishing
 from grapevine.net.recovery import Recovery
 from grapevine.net.reunion import Reunion
-from grapevine.net.steady_clock import SteadyClock
+from grapevine.net.serving import Serving
+from grapevine.net.stamp import publisher_of
 from grapevine.net.surroundings import REAL_WORLD, Surroundings
 from grapevine.net.topics import Topics
 from grapevine.net.transport import Endpoint, MakeTransport
+from grapevine.net.witness import Witness
 from grapevine.systems.contracts.live import LiveSystem
 
 _log = logging.getLogger(__name__)
@@ -56,8 +58,8 @@ class Assembly:
         self.folder, self.system, self.store = folder, system, folder.store
         self.surroundings, clock_ms = surroundings, surroundings.clock_ms
         passed_s = asyncio.get_running_loop().time
-        self.steady_clock = SteadyClock(clock_ms, passed_s)
-        self.health = Health(self, self.steady_clock, passed_s)
+        self.clock = folder.clock
+        self.health = Health(self, self.clock, passed_s)
         self._session = surroundings.clock_us()
         random = Random(self._session)
         self.chronicle = Chronicle(folder.identity.id, diary)
@@ -74,31 +76,33 @@ class Assembly:
             chosen=lambda: self.host.chosen(),
         )
         self.host = Host(system, self.connections)
-        self.ledger = Ledger(config.gap_limit)
-        self.topics = Topics(config, self.store, self.ledger, self.host, self.chronicle, clock_ms)
+        self.ledger = Ledger(config.gap_limit, self._on_lost)
+        self.topics = Topics(config, self.store, self.ledger, self.host, self.chronicle, self.clock.now_ms)
+        self.witness = Witness(self.ledger, self.store, self.connections)
         self.confirmations = Confirmations(
             self.topics,
             self.store,
             self.connections,
-            lambda topic, sequence: self.publishing.end_offer(topic, sequence),
+            lambda key: self.publishing.end_offer(key),
         )
         self.arrivals = Arrivals(
             *(config, system, self.connections, self.ledger, self.store, self.topics),
-            self.steady_clock.now_ms,
+            *(self.witness, folder.epochs, self.clock.now_ms),
             on_kept=self.confirmations.on_kept,
         )
-        self.recovery = Recovery(
-            config, self.topics, self.ledger, self.store, self.connections, self.arrivals.take_kept, random
-        )
+        self.recovery = Recovery(config, self.topics, self.ledger, self.connections, self.arrivals, random)
+        self.serving = Serving(config, self.store, self.connections, self.clock.now_ms)
         self.incoming = Incoming(
-            *(self.host, self.topics, self.ledger, self.arrivals, self.recovery, self.confirmations, self.chronicle)
+            *(self.host, self.topics, self.ledger, self.arrivals, self.recovery, self.serving),
+            *(self.confirmations, self.chronicle),
         )
         self.reunion = Reunion(self.connections, config.retry_s, self.host.meet, random)
         self.publishing = Publishing(
             *(folder.identity, system, config, self.store, self.topics, self.host, self.confirmations),
+            folder.epochs,
             self._is_alone,
             surroundings.clock_us,
-            self.steady_clock.now_ms,
+            self.clock.now_ms,
         )
         self.tasks: list[asyncio.Task[None]] = []
 
@@ -108,6 +112,7 @@ class Assembly:
         Subscriptions are wanted before anybody connects, so that no event comes to a node that has forgotten its own.
         """
         self.reunion.endpoints = [endpoint for endpoint in bootstrap if endpoint != at]
+        await self.witness.start()
         self.chronicle.on_start(self.system.name, self.system.config.as_dict())
         remembered = [contact.id.address for contact in self.folder.contacts(self.connections.contacts)]
         for name, since_ms in (await self.store.subscriptions()).items():
@@ -133,6 +138,7 @@ class Assembly:
             Chore(1.0, self.health.look),
             Chore(1.0, lambda: self.chronicle.write(self.host.peer, self.connections.traffic)),
             Chore(10.0, lambda: self.folder.remember(self.connections.contacts)),
+            Chore(10.0, self.folder.note_clock),
             Chore(60.0, self.trim),
         ]
 
@@ -147,7 +153,8 @@ class Assembly:
             self.chronicle.on_leaving(self.host.peer, self.connections.traffic)
             await self._leave()
         await self.connections.close("this node stops")
-        await self.recovery.close()
+        await self.serving.close()
+        await self.witness.close()
         await self.confirmations.close()
         if self.tasks:
             await self.arrivals.all_kept()
@@ -168,9 +175,12 @@ class Assembly:
     async def trim(self) -> None:
         """Remove events beyond the retention; a disk that refuses is logged."""
         try:
-            await self.store.trim(self.steady_clock.now_ms())
+            await self.store.trim(self.clock.now_ms())
         except GrapevineError as error:
             _log.error("old events were not removed: %s", error)
+
+    def _on_lost(self, topic_id: int, source: bytes, first: int, last: int) -> None:
+        self.topics.on_lost(topic_id, source, first, last)
 
     # What `health` looks at
 
@@ -193,6 +203,16 @@ class Assembly:
     def given_up(self) -> int:
         """Events that nobody had, since the node was opened."""
         return self.ledger.given_up
+
+    @property
+    def returned(self) -> int:
+        """Events of this node's that others had and its folder had not."""
+        return self.arrivals.returned
+
+    @property
+    def contradicting(self) -> list[str]:
+        """Publishers that contradict themselves, in topics that this node kept, as people read them."""
+        return sorted({publisher_of(source).short for _, source in self.witness.found})
 
     def topics_without_path(self) -> list[str]:
         """Names of topics that are wanted and have no way to others, while somebody is connected."""

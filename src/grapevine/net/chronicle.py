@@ -8,7 +8,7 @@ from typing import Any
 
 from grapevine.model.identity import PeerId
 from grapevine.net.diary import Diary, DiaryError
-from grapevine.net.event_file import StoredEvent
+from grapevine.net.stored_event import StoredEvent
 from grapevine.net.traffic import Traffic
 from grapevine.systems.contracts.peer import FROM_BEHIND, Address, Peer
 
@@ -47,20 +47,18 @@ class Chronicle:
         """
         self.published += 1
         if self._diary:
-            self._diary.published(event.topic, self._me.address, event.sequence, asked_us)
+            self._diary.published(event.topic, self._me.address, event.number, asked_us)
 
     def on_received(self, event: StoredEvent, sender: Address, *, wanted: bool, again: bool) -> None:
         """A copy of an event was pushed to this node: `wanted` by an application, `again` if it was known."""
         if self._diary:
-            self._diary.received(
-                event.topic, event.publisher.address, event.sequence, sender, wanted=wanted, again=again
-            )
+            self._diary.received(event.topic, event.publisher.address, event.number, sender, wanted=wanted, again=again)
 
     def on_delivered(self, event: StoredEvent, sender: Address, *, pulled: bool) -> None:
         """An application has the event; `pulled` if it had been missed and was asked for."""
         self.delivered += 1
         if self._diary and event.publisher != self._me:
-            self._diary.delivered(event.topic, event.publisher.address, event.sequence, sender, pulled=pulled)
+            self._diary.delivered(event.topic, event.publisher.address, event.number, sender, pulled=pulled)
 
     def write(self, peer: Peer, traffic: Traffic) -> None:
         """Note links and traffic, and write everything to the disk. Called every second."""

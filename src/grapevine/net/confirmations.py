@@ -25,9 +25,10 @@ from grapevine.model.identity import PeerId
 from grapevine.net.conduct import GARBAGE
 from grapevine.net.connection import Connection
 from grapevine.net.connections import Connections
-from grapevine.net.event_file import StoredEvent
 from grapevine.net.messages import Confirm, Confirmed
+from grapevine.net.stamp import source_of
 from grapevine.net.store import Store
+from grapevine.net.stored_event import StoredEvent
 from grapevine.systems.contracts.peer import Address
 
 ASK_S = 0.5
@@ -36,7 +37,7 @@ _SEQUENCES = 500  # in one question
 _OWED = 10_000  # answers that wait for the disk; beyond, the oldest are forgotten, and asked for again
 _LOOKING = 64  # questions that are looked up at a time
 
-Key = tuple[int, int]  # topic and sequence
+Key = tuple[int, int, int]  # topic, epoch and sequence of an event of this node's
 
 
 class NotConfirmed(GrapevineError):  # noqa: N818 - it says what is the case
@@ -75,11 +76,11 @@ class Confirmations:
         interests: Interests,
         store: Store,
         connections: Connections,
-        on_reached: Callable[[int, int], Awaitable[None]],
+        on_reached: Callable[[Key], Awaitable[None]],
     ) -> None:
         self._interests, self._store, self._connections, self._on_reached = interests, store, connections, on_reached
         self._pending: dict[Key, _Pending] = {}
-        # Who waits until we have an event, by topic, publisher and sequence.
+        # Who waits until we have an event, by topic, source and sequence.
         self._owed: OrderedDict[tuple[int, bytes, int], list[Connection]] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -90,79 +91,82 @@ class Confirmations:
 
     # Events of our own
 
-    def watch(self, topic: int, sequence: int, acks: int) -> None:
+    def watch(self, key: Key, acks: int) -> None:
         """Ask for confirmations of an event from now on, until there are so many."""
-        self._pending[topic, sequence] = _Pending(acks)
-        self._ask_about(topic, [sequence])
+        topic, epoch, sequence = key
+        self._pending[key] = _Pending(acks)
+        self._ask_about(topic, epoch, [sequence])
 
-    async def wait(self, topic: int, sequence: int, timeout: float) -> None:
+    async def wait(self, key: Key, timeout: float) -> None:
         """Until an event that is watched has been confirmed as often as was wanted; NotConfirmed after the time-out."""
-        pending = self._pending.get((topic, sequence))
+        pending = self._pending.get(key)
         if pending is None:
             return  # it was, meanwhile
         try:
             async with asyncio.timeout(timeout):
                 await pending.reached.wait()
         except TimeoutError:
-            raise NotConfirmed(sequence, len(pending.by), pending.wanted) from None
+            raise NotConfirmed(key[2], len(pending.by), pending.wanted) from None
 
     def ask(self) -> None:
         """Ask again about whatever wants confirmations. A chore."""
-        topics: dict[int, list[int]] = {}
-        for topic, sequence in self._pending:
-            topics.setdefault(topic, []).append(sequence)
-        for topic, sequences in topics.items():
-            self._ask_about(topic, sequences)
+        streams: dict[tuple[int, int], list[int]] = {}
+        for topic, epoch, sequence in self._pending:
+            streams.setdefault((topic, epoch), []).append(sequence)
+        for (topic, epoch), sequences in streams.items():
+            self._ask_about(topic, epoch, sequences)
 
-    def _ask_about(self, topic: int, sequences: list[int]) -> None:
+    def _ask_about(self, topic: int, epoch: int, sequences: list[int]) -> None:
         for partner in self._interests.partners(topic):
             connection = self._connections.connection(partner)
             if connection is not None:
-                open_ones = [s for s in sequences if connection.id not in self._pending[topic, s].by][:_SEQUENCES]
-                for sequence in open_ones:
-                    self._pending[topic, sequence].asked.add(partner)
+                open_ones = [s for s in sequences if connection.id not in self._pending[topic, epoch, s].by]
+                for sequence in open_ones[:_SEQUENCES]:
+                    self._pending[topic, epoch, sequence].asked.add(partner)
                 if open_ones:
-                    self._connections.answer(connection, Confirm(topic, tuple(open_ones)))
+                    self._connections.answer(connection, Confirm(topic, epoch, tuple(open_ones[:_SEQUENCES])))
 
     def on_confirmed(self, connection: Connection, message: Confirmed) -> None:
         """A partner has these on its disk. What it was not asked about is ignored."""
         for sequence in message.sequences[:_SEQUENCES]:
-            pending = self._pending.get((message.topic, sequence))
+            key = message.topic, message.epoch, sequence
+            pending = self._pending.get(key)
             if pending is not None and connection.address in pending.asked and connection.id is not None:
                 pending.by.add(connection.id)
                 if len(pending.by) >= pending.wanted:
-                    del self._pending[message.topic, sequence]
+                    del self._pending[key]
                     pending.reached.set()
-                    self._do(self._on_reached(message.topic, sequence))
+                    self._do(self._on_reached(key))
 
     # Events of others
 
     def on_confirm(self, connection: Connection, message: Confirm) -> None:
         """A publisher asks for events of its own: answer about those on the disk, and about others when they are."""
         sequences = [sequence for sequence in message.sequences[:_SEQUENCES] if 1 <= sequence < 2**63]
-        if not sequences or not 0 <= message.topic < 2**64:
+        if not sequences or not (0 <= message.topic < 2**64 and 0 <= message.epoch < 2**64):
             self._connections.blame(connection, "garbage", GARBAGE, PeerError("it asks about no event"))
             return
         assert connection.id is not None
+        source = source_of(connection.id, message.epoch)
         for sequence in sequences:
-            waiting = self._owed.setdefault((message.topic, connection.id.full, sequence), [])
+            waiting = self._owed.setdefault((message.topic, source, sequence), [])
             if connection not in waiting:
                 waiting.append(connection)
         while len(self._owed) > _OWED:
             self._owed.popitem(last=False)
         if len(self._tasks) < _LOOKING:  # beyond, it will ask again
-            self._do(self._look_up(connection.id, message.topic, sequences))
+            self._do(self._look_up(source, message.topic, sequences))
 
-    async def _look_up(self, publisher: PeerId, topic: int, sequences: list[int]) -> None:
-        for event in await self._store.find(publisher, topic, sequences):
+    async def _look_up(self, source: bytes, topic: int, sequences: list[int]) -> None:
+        for event in await self._store.find(source, topic, sequences):
             self.on_kept(event)
 
     def on_kept(self, event: StoredEvent) -> None:
         """An event is on this node's disk: whoever waits for that is told. Called for every event that is written."""
-        waiting = self._owed.pop((event.topic, event.publisher.full, event.sequence), None) if self._owed else None
+        waiting = self._owed.pop((event.topic, event.source, event.sequence), None) if self._owed else None
         for connection in waiting or ():
             if not connection.is_closing:
-                self._connections.answer(connection, Confirmed(event.topic, (event.sequence,)))
+                self._connections.answer(connection, Confirmed(event.topic, event.epoch, (event.sequence,)))
 
     # Work beside
 

@@ -4,7 +4,8 @@
     GET  /metrics                      for Prometheus
     GET  /stats                        the same as JSON
     POST /publish?topic=T              the body is the payload; publisher, sequence and time of the event
-    GET  /subscribe?topic=T[&topic=…]  a line of JSON per event, without end; &since=SECONDS, &policy=block|drop-…
+    GET  /subscribe?topic=T[&topic=…]  a line of JSON per event or gap, without end; &since=SECONDS|beginning|now,
+                                       &policy=block|drop-…, &ordered=true|false
 
 Url and token are in a file that only its owner may read. Every mistake is answered with `{"error": "a sentence"}`.
 """
@@ -21,7 +22,7 @@ import logging
 import math
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ from grapevine.net.control_file import UNIX
 from grapevine.net.envelope import Event, Gap
 from grapevine.net.inbox import Inbox, Lagged, policy_of
 from grapevine.net.metrics import registry_of
-from grapevine.net.node import Node, NoPath, NotConfirmed
+from grapevine.net.node import Node, NoPath, NotConfirmed, Since
+from grapevine.net.ordered_reader import OrderedReader
 from grapevine.net.reader import Reader
 
 _TOPIC_CHARACTERS = 1_024
@@ -173,21 +175,19 @@ class Control:
         )
         return web.json_response(
             {"topic": topic, "publisher": str(event.publisher), "sequence": event.sequence, "time": event.time}
+            | _epoch(event)
         )
 
     async def _subscribe(self, request: web.Request) -> web.StreamResponse:
         topics = _topics(request, most=_STREAMS)
-        policy, since = policy_of(request.query.get("policy", "block")), _number(request, "since")
+        policy, since = policy_of(request.query.get("policy", "block")), _since(request)
+        ordered = _is_true(request, "ordered", default=True)
         if len(self._streams) >= _STREAMS:
             return _error(503, f"there are {_STREAMS} streams already; close one")
         name = request.query.get("name")
-        inboxes: Sequence[Inbox | Reader] = (
-            [self._node.subscribe(topic, policy=policy, since=since) for topic in topics]
-            if name is None
-            else [
-                self._node.subscribe(topic, name=name, ack="explicit", policy=policy, since=since) for topic in topics
-            ]
-        )
+        how: dict[str, Any] = {"policy": policy, "since": since, "ordered": ordered}
+        how |= {} if name is None else {"name": name, "ack": "explicit"}
+        inboxes: list[Inbox | OrderedReader] = [self._node.subscribe(topic, **how) for topic in topics]
         this = asyncio.current_task()
         assert this is not None
         self._streams.add(this)
@@ -208,7 +208,9 @@ class Control:
             self._streams.discard(this)
         return response
 
-    async def _enter(self, inbox: Inbox | Reader, this: asyncio.Task[Any], stack: contextlib.AsyncExitStack) -> None:
+    async def _enter(
+        self, inbox: Inbox | OrderedReader, this: asyncio.Task[Any], stack: contextlib.AsyncExitStack
+    ) -> None:
         """Begin to read. Under a name, the stream takes over from one that is still there: whoever comes back has lost
         its connection, perhaps before this end of it has noticed."""
         if isinstance(inbox, Reader):
@@ -232,15 +234,16 @@ class Control:
         (topic,), name = _topics(request, most=1), request.query.get("name", "")
         if (topic, name) not in self._readers:
             raise UsageError(f"nobody streams {topic!r} under the name {name!r}; ack while /subscribe?name= goes on")
-        sequence = request.query.get("sequence", "")
-        if not sequence.isascii() or not sequence.isdigit():
-            raise UsageError(f"sequence={sequence!r}: give the sequence of an event, or the last one of a gap")
+        sequence, epoch = request.query.get("sequence", ""), request.query.get("epoch", "0")
+        for given, text in (("sequence", sequence), ("epoch", epoch)):
+            if not text.isascii() or not text.isdigit() or int(text) >= 2**63:
+                raise UsageError(f"{given}={text!r}: give that of an event, or the last one of a gap")
         reader, _ = self._readers[topic, name]
-        await reader.ack_up_to(PeerId.parse(request.query.get("publisher", "")), int(sequence))
+        await reader.ack_up_to(PeerId.parse(request.query.get("publisher", "")), int(sequence), int(epoch))
         return web.json_response({"acknowledged": int(sequence)})
 
 
-async def _pump(inbox: Inbox | Reader, response: web.StreamResponse) -> None:
+async def _pump(inbox: Inbox | OrderedReader, response: web.StreamResponse) -> None:
     """Events of one topic as lines; a reader that is slow holds up its own inbox only."""
     while True:
         try:
@@ -256,7 +259,7 @@ def described(event: Event | Gap) -> dict[str, Any]:
     """An event as JSON has it, with `text` if the payload is one; or a gap, by its `reason`."""
     if isinstance(event, Gap):
         lost = {"publisher": str(event.publisher), "first": event.first, "last": event.last, "reason": event.reason}
-        return {"topic": event.topic} | lost
+        return {"topic": event.topic} | lost | _epoch(event)
     line: dict[str, Any] = {
         "topic": event.topic,
         "publisher": str(event.publisher),
@@ -264,9 +267,15 @@ def described(event: Event | Gap) -> dict[str, Any]:
         "time": event.time,
         "payload": base64.b64encode(event.payload).decode(),
     }
+    line |= _epoch(event)
     with contextlib.suppress(UnicodeDecodeError):
         line["text"] = event.payload.decode()
     return line
+
+
+def _epoch(item: Event | Gap) -> dict[str, int]:
+    """The publisher's epoch, unless it is its first."""
+    return {"epoch": item.epoch} if item.epoch else {}
 
 
 def _line(content: dict[str, Any]) -> bytes:
@@ -301,6 +310,20 @@ def _number(request: web.Request, name: str) -> float | None:
     if not 0 <= number < 1e12:
         raise UsageError(f"{name}={text!r}: give a number of zero or more")
     return number
+
+
+def _since(request: web.Request) -> Since:
+    text = request.query.get("since", "now")
+    if text == "beginning" or text == "now":
+        return text
+    return _number(request, "since")
+
+
+def _is_true(request: web.Request, name: str, *, default: bool) -> bool:
+    text = request.query.get(name, str(default).lower())
+    if text not in ("true", "false"):
+        raise UsageError(f"{name}={text!r}: give true or false")
+    return text == "true"
 
 
 def _is_loopback(host: str) -> bool:

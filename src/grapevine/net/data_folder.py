@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import tempfile
@@ -11,11 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from grapevine.model.errors import PeerError, UsageError
+from grapevine.model.errors import GrapevineError, PeerError, UsageError
 from grapevine.net.contacts import Contact, Contacts
-from grapevine.net.event_file import Retention
-from grapevine.net.identity import Identity
+from grapevine.net.epochs import Epochs, is_left_in_good_order, say_goodbye
+from grapevine.net.identity import KEY_FILE, Identity
 from grapevine.net.private_files import make_private_file
+from grapevine.net.retention import Retention
+from grapevine.net.steady_clock import SteadyClock
 from grapevine.net.store import Store
 from grapevine.net.surroundings import REAL_WORLD, Surroundings
 
@@ -26,12 +29,21 @@ _REMEMBERED = 200  # peers, from one session to the next
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """The folder, opened and locked. Its key is who the node is: a copy of the folder must not run beside it."""
+    """The folder, opened and locked. Its key is who the node is: a copy of the folder must not run beside it. One that
+    is put in its place is noticed, and publishes in a new epoch (`epochs`)."""
 
     path: Path
     identity: Identity
     store: Store
     is_kept: bool  # beyond the process; otherwise it is a temporary folder, and nothing is remembered in it
+    epochs: Epochs
+    clock: SteadyClock  # of arrivals
+    surroundings: Surroundings
+
+    async def note_clock(self) -> None:
+        """Remember what the clock shows, for the next session: without it that would begin at what was noted before."""
+        with contextlib.suppress(GrapevineError):
+            await self.store.note_clock(self.clock.now_ms(), self.surroundings.clock_ms())
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -48,11 +60,23 @@ class DataFolder:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="grapevine-node-"))
                 synced = False  # nothing of it outlives the process
             folder = Path(folder)
+            is_new = not (folder / KEY_FILE).exists()
             identity = Identity.open(folder, surroundings.new_key)
             stack.enter_context(_locked(folder / LOCK_FILE))
+            goes_on = is_left_in_good_order(folder, surroundings) or is_new
             work = surroundings.store_work()
             async with await Store.open(folder, retention, synced=synced, work=work) as store:
-                yield cls(folder, identity, store, is_kept)
+                epochs = await Epochs.begin(identity.id, store, surroundings, goes_on=goes_on)
+                most_pause_ms = round(1e3 * retention.age_s / 2)
+                passed_s = asyncio.get_running_loop().time
+                clock = SteadyClock(surroundings.clock_ms, passed_s, await store.clock(), most_pause_ms)
+                opened = cls(folder, identity, store, is_kept, epochs, clock, surroundings)
+                try:
+                    yield opened
+                finally:
+                    await opened.note_clock()
+            if is_kept:
+                say_goodbye(folder, surroundings)
 
     def contacts(self, known: Contacts) -> list[Contact]:
         """Peers of the last session, learnt anew; a damaged file is as good as none."""

@@ -24,7 +24,7 @@ from grapevine.model.identity import PeerId
 from grapevine.model.log import log_to_stderr
 from grapevine.net.envelope import Event, Gap
 from grapevine.net.inbox import Lagged
-from grapevine.net.node import Node
+from grapevine.net.node import Node, Since
 from grapevine.net.orders import (
     Answer,
     AnyOrder,
@@ -70,7 +70,7 @@ class Group:
         self._arrivals: list[int] = []
         self._given: list[Given] = []
         self._sessions = 0  # of named readers
-        self._handled: dict[tuple[Reader, PeerId], int] = {}  # what they were given last, and was not reported yet
+        self._handled: dict[tuple[Reader, PeerId, int], int] = {}  # what they were given last, and was not reported yet
         self._damaged = 0
         self._leaving = asyncio.Event()
         self._opening = asyncio.Semaphore(_AT_ONCE)
@@ -156,7 +156,8 @@ class Group:
                 opened.set_exception(error)
 
     async def _subscribe(self, order: Subscribe) -> None:
-        entered, since = [], 0.0 if order.again else None
+        entered = []
+        since: Since = "beginning" if order.again else "now"
         for number, topics in order.topics.items():
             node = self.nodes[number]
             for topic in topics:
@@ -169,17 +170,18 @@ class Group:
         for begun in entered:
             await begun.wait()
 
-    async def _read(self, number: int, node: Node, topic: str, since: float | None, begun: asyncio.Event) -> None:
-        async with node.subscribe(topic, since=since) as inbox:
+    async def _read(self, number: int, node: Node, topic: str, since: Since, begun: asyncio.Event) -> None:
+        async with node.subscribe(topic, since=since, ordered=False) as inbox:  # its delays are those of arrival
             begun.set()
             while True:
                 try:
-                    event = event_in((await inbox.get()).payload)
+                    item = await inbox.get()
                 except StopAsyncIteration:
                     return
                 except Lagged:  # cannot be with `block`; if it is, the harness sees what is missing
                     continue
-                self._note_arrival(number, event)
+                if isinstance(item, Event):  # otherwise a gap: what is missing is seen by the harness
+                    self._note_arrival(number, event_in(item.payload))
 
     async def _read_named(self, number: int, node: Node, topic: str, name: str, begun: asyncio.Event) -> None:
         """Read under a name until the node closes; again after the disk has refused, as a program does."""
@@ -192,17 +194,17 @@ class Group:
                     async for item in reader:
                         self._note_given(number, session, item)
                         last = item.sequence if isinstance(item, Event) else item.last
-                        self._handled[reader, item.publisher] = last
+                        self._handled[reader, item.publisher, item.epoch] = last
                     return
             except GrapevineError as error:
                 _log.warning("the reader of %s on node %s begins again: %s", topic, number, error)
                 await asyncio.sleep(_AGAIN_S)
 
-    async def _acknowledge(self, handled: dict[tuple[Reader, PeerId], int]) -> None:
+    async def _acknowledge(self, handled: dict[tuple[Reader, PeerId, int], int]) -> None:
         """Acknowledge what was reported, when the cluster has the report: a kill before that lets it come again."""
         while self._tell_to.get_write_buffer_size():
             await asyncio.sleep(_FLUSHED_S)
-        acks = (reader.ack_up_to(publisher, last) for (reader, publisher), last in handled.items())
+        acks = (reader.ack_up_to(publisher, last, epoch) for (reader, publisher, epoch), last in handled.items())
         for failed in await asyncio.gather(*acks, return_exceptions=True):
             if isinstance(failed, BaseException) and not isinstance(failed, GrapevineError):
                 raise failed  # a disk that refuses lets it come again, too
@@ -213,7 +215,8 @@ class Group:
             self._note_arrival(number, event)
         else:
             event, first, last, loss = None, item.first, item.last, item.reason
-        self._given.append(Given(number, item.topic, session, str(item.publisher), first, last, event, loss))
+        publisher = str(item.publisher)
+        self._given.append(Given(number, item.topic, session, publisher, first, last, event, loss, item.epoch))
 
     def _note_arrival(self, number: int, event: int | None) -> None:
         if event is None:
@@ -228,7 +231,7 @@ class Group:
         except GrapevineError as error:
             self.tell(Published(order.event, begun, str(error), is_kept=isinstance(error, NoPath)))
         else:
-            self.tell(Published(order.event, begun, sequence=event.sequence))
+            self.tell(Published(order.event, begun, sequence=event.sequence, epoch=event.epoch))
 
     def _look(self) -> Exchanges:
         return Exchanges([(node.id.address, node.exchanges()) for node in self.nodes.values()])

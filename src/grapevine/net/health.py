@@ -9,6 +9,8 @@
 | no path   | no    | a subscription has had no way to others for `NO_PATH_S`                  |
 | lost      | no    | events were given up within the last `LOST_S`: no neighbour had them     |
 | clock     | no    | the time of day has jumped by more than `JUMP_S` since the node opened   |
+| restored  | no    | events of this node came back to it that its folder did not have         |
+| forked    | no    | there is evidence that a publisher contradicts itself (`equivocation`)   |
 
 A grave condition keeps the node from its work: `/health` answers 503. `/metrics`, `/stats` and `grapevine status` name
 all of them.
@@ -26,7 +28,7 @@ NO_PATH_S = 30.0
 LOST_S = 3_600.0
 JUMP_S = 60.0
 
-NAMES = ("leaving", "alone", "disk", "full", "no path", "lost", "clock")
+NAMES = ("leaving", "alone", "disk", "full", "no path", "lost", "clock", "restored", "forked")
 
 
 class Condition(NamedTuple):
@@ -57,6 +59,14 @@ class Signs(Protocol):
     @property
     def given_up(self) -> int:
         """Events that nobody had, since the node was opened."""
+
+    @property
+    def returned(self) -> int:
+        """Events of this node's that others had and its folder had not, since the node was opened."""
+
+    @property
+    def contradicting(self) -> list[str]:
+        """Publishers of which there is evidence that they contradict themselves."""
 
     def topics_without_path(self) -> list[str]:
         """Names of topics that are wanted and have no way to others now."""
@@ -109,3 +119,10 @@ class Health:
         if abs(jump_s) > JUMP_S:
             way = "ahead" if jump_s > 0 else "back"
             yield Condition("clock", f"the clock has jumped {way} by {abs(jump_s):,.0f} s since the node opened", False)
+        if signs.returned:
+            sentence = f"the data folder is older than what others have: {signs.returned} events of this node came back"
+            yield Condition("restored", f"{sentence}; it publishes in a new epoch", False)
+        if forked := signs.contradicting:
+            names = ", ".join(forked[:3]) + (f" and {len(forked) - 3} others" if len(forked) > 3 else "")
+            sentence = "signed different events under one number: the evidence is kept; one key may run twice"
+            yield Condition("forked", f"{names} {sentence}", False)

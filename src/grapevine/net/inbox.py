@@ -1,4 +1,7 @@
-"""Events for an application: a bounded queue that never loses one in silence.
+"""Events for an application in the order in which they come: a bounded queue that never loses one in silence.
+
+What nobody has, so that it is given up, is said by a `Gap` when that happens. (`ordered_reader` reads in the order of
+the publishers' numbers.)
 
 What happens when the application is slower than its topic is its choice: the oldest events go (`drop-oldest`), the new
 ones do (`drop-new`), or none (`block`): then the queue is filled again from the node's store, at the application's
@@ -17,9 +20,9 @@ from typing import Literal, Self, cast, get_args
 from grapevine.model.arguments import whole
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.settings import none_of
-from grapevine.net.envelope import Event, opened
-from grapevine.net.event_file import StoredEvent
+from grapevine.net.envelope import Event, Gap, opened
 from grapevine.net.store import Store
+from grapevine.net.stored_event import StoredEvent
 
 Policy = Literal["block", "drop-oldest", "drop-new"]
 _BATCH = 256  # events read from the store at once
@@ -34,7 +37,7 @@ class Lagged(GrapevineError):  # noqa: N818 - a signal
 
 
 class Inbox:
-    """Events of one topic for one reader: `async with node.subscribe(topic) as events: async for event in events: …`
+    """Events of one topic for one reader: `async with node.subscribe(topic, ordered=False) as events: …`
 
     `enter` and `leave` are the node's: as long as the reader is there, the topic is wanted (`topics`).
     """
@@ -55,7 +58,7 @@ class Inbox:
         self.dropped = 0  # in all
         self._store, self._size, self._policy = store, whole("size", size, low=1), policy_of(policy)
         self.since_ms, self._enter, self._leave = since_ms, enter, leave
-        self._queue: deque[StoredEvent] = deque()
+        self._queue: deque[StoredEvent | Gap] = deque()
         self._lagged = 0
         self._behind = since_ms is not None  # the next events are in the store, not in the queue
         self._left = self._first_left = 0  # events that came meanwhile and were not read yet; arrival of the first
@@ -98,27 +101,34 @@ class Inbox:
             self._dropped(1)
             if self._policy == "drop-new":
                 return
-            self._queue.popleft()
+            self._drop_oldest()
         self._cursor = event.arrival
         self._queue.append(event)
         self._news.set()
+
+    def put_gap(self, gap: Gap) -> None:
+        """These were given up. Called by the node when that happens; a gap is never dropped."""
+        if not self._closed:
+            self._queue.append(gap)
+            self._news.set()
 
     def close(self) -> None:
         """Nothing more comes; what is queued can still be taken. Called when the reader leaves, or the node closes."""
         self._closed = True
         self._news.set()
 
-    def __aiter__(self) -> AsyncIterator[Event]:
+    def __aiter__(self) -> AsyncIterator[Event | Gap]:
         return self
 
-    async def __anext__(self) -> Event:
-        """The next event; Lagged if some were dropped before it."""
+    async def __anext__(self) -> Event | Gap:
+        """The next event, or gap; Lagged if some were dropped before it."""
         while True:
             if self._lagged:
                 lagged, self._lagged = self._lagged, 0
                 raise Lagged(lagged)
             if self._queue:
-                return opened(self.topic, self._queue.popleft())
+                item = self._queue.popleft()
+                return item if isinstance(item, Gap) else opened(self.topic, item)
             if self._closed:
                 if not self._left:
                     raise StopAsyncIteration
@@ -131,8 +141,8 @@ class Inbox:
                 self._news.clear()
                 await self._news.wait()
 
-    async def get(self, timeout: float | None = None) -> Event:
-        """One event; TimeoutError if none comes in time."""
+    async def get(self, timeout: float | None = None) -> Event | Gap:
+        """One event or gap; TimeoutError if none comes in time."""
         async with asyncio.timeout(timeout):
             return await self.__anext__()
 
@@ -150,6 +160,12 @@ class Inbox:
             self._behind, self._cursor = False, max(cursor, newest)
             self._dropped(self._left)  # retention was faster than the application
             self._left = 0
+
+    def _drop_oldest(self) -> None:
+        for position, item in enumerate(self._queue):
+            if isinstance(item, StoredEvent):
+                del self._queue[position]
+                return
 
     def _dropped(self, count: int) -> None:
         self.dropped += count

@@ -10,8 +10,9 @@ from grapevine.net.confirmations import Confirmations
 from grapevine.net.connection import Connection
 from grapevine.net.host import Host
 from grapevine.net.ledger import Ledger
-from grapevine.net.messages import Confirm, Confirmed, Digest, Holdings, Kept, Want
+from grapevine.net.messages import Confirm, Confirmed, Digest, Evidence, Holdings, Kept, Want
 from grapevine.net.recovery import Recovery
+from grapevine.net.serving import Serving
 from grapevine.net.topics import Topics
 from grapevine.systems.contracts.peer import Message
 
@@ -26,11 +27,12 @@ class Incoming:
         ledger: Ledger,
         arrivals: Arrivals,
         recovery: Recovery,
+        serving: Serving,
         confirmations: Confirmations,
         chronicle: Chronicle,
     ) -> None:
         self._host, self._topics, self._ledger, self._confirmations = host, topics, ledger, confirmations
-        self._arrivals, self._recovery, self._chronicle = arrivals, recovery, chronicle
+        self._arrivals, self._recovery, self._serving, self._chronicle = arrivals, recovery, serving, chronicle
 
     def receive(self, connection: Connection, message: Message) -> None:
         """One message. Whatever it holds, nothing is raised: its sender is blamed, or we have failed and count that."""
@@ -43,9 +45,11 @@ class Incoming:
         elif isinstance(message, Holdings):
             self._recovery.on_holdings(connection, message)
         elif isinstance(message, Want):
-            self._recovery.on_want(connection, message)
+            self._serving.on_want(connection, message)
         elif isinstance(message, Kept):
             self._recovery.on_kept(connection, message)
+        elif isinstance(message, Evidence):
+            self._arrivals.witness.on_evidence(connection, message)
         elif isinstance(message, Confirm):
             self._confirmations.on_confirm(connection, message)
         elif isinstance(message, Confirmed):
@@ -59,9 +63,9 @@ class Incoming:
         if event is None:
             return
         is_own = event.publisher == self._arrivals.me
-        again = is_own or self._ledger.has(event.topic, event.publisher.full, event.sequence)
+        again = is_own or self._ledger.has(event.topic, event.source, event.sequence)
         wanted = self._topics.is_wanted(event.topic)
         self._chronicle.on_received(event, connection.address, wanted=wanted, again=again)
         self._host.on_message(connection.address, message)
-        if not again:
-            self._arrivals.accept(event, connection.address, pulled=False)
+        if not again and self._arrivals.accept(event, connection.address, pulled=False):
+            self._recovery.on_news(connection, event.topic, event.source)

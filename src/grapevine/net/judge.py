@@ -56,7 +56,7 @@ class Judge:
         elif answer.sequence is None:
             self._oracle.on_acknowledged(payload, None)
         else:
-            self._oracle.on_acknowledged(payload, Event(topic, self._peers[node], answer.sequence, 0.0, payload))
+            self._oracle.on_acknowledged(payload, Event(topic, self._peers[node], answer.sequence, 0.0, payload, answer.epoch))
 
     def on_given(self, process: int, given: Given) -> None:
         """A reader was given something; `process` counts the processes that its group has had."""
@@ -69,11 +69,11 @@ class Judge:
             publisher = self._publishers[given.publisher] = PeerId.parse(given.publisher)
         if given.loss is None:
             payload = b"damaged" if given.event is None else payload_of(given.event, _BYTES)
-            self._oracle.on_given(reader, Event(given.topic, publisher, given.first, 0.0, payload))
+            self._oracle.on_given(reader, Event(given.topic, publisher, given.first, 0.0, payload, given.epoch))
         else:
             assert given.loss in get_args(Loss)
             loss = cast(Loss, given.loss)
-            self._oracle.on_given(reader, Gap(given.topic, publisher, given.first, given.last, loss))
+            self._oracle.on_given(reader, Gap(given.topic, publisher, given.first, given.last, loss, given.epoch))
 
     def is_waiting(self, down: Set[int]) -> bool:
         """Whether readers of nodes that are up are owed something which neither an event nor a gap has covered."""

@@ -12,7 +12,8 @@ from grapevine.net.contacts import Contact
 from grapevine.systems.contracts.peer import Address, Message
 
 Gap = tuple[int, int]  # sequences from … to, both included, all of which are missing
-Possession = tuple[int, bytes, int, tuple[Gap, ...]]  # topic, publisher's id, last sequence seen, what is missing below
+# Topic, source (`stamp`), last sequence seen, what is missing below, and the content of that last event (`Account`).
+Possession = tuple[int, bytes, int, tuple[Gap, ...], bytes]
 
 
 class Hello(Message, frozen=True):
@@ -76,6 +77,7 @@ class Holdings(Message, frozen=True):
     possessed: tuple[Possession, ...]  # rows that fit into a frame; the receiver reads 1,000 of them
     topics: tuple[int, ...]  # that these rows are all about, of some there may be none; empty if there are more parts
     answer: bool  # it answers Holdings of the receiver's, and is not to be answered by Holdings again
+    clock_ms: int = 0  # what the sender's clock of arrivals showed: a `Want` says by it what is too old
 
 
 class Confirm(Message, frozen=True):
@@ -86,6 +88,7 @@ class Confirm(Message, frozen=True):
     """
 
     topic: int
+    epoch: int  # of the sender's
     sequences: tuple[int, ...]  # of the sender's own stream; the receiver reads 500
 
 
@@ -93,30 +96,50 @@ class Confirmed(Message, frozen=True):
     """These events of yours are on my disk: the answer to a `Confirm`. Nothing proves it."""
 
     topic: int
+    epoch: int
     sequences: tuple[int, ...]
 
 
 class Want(Message, frozen=True):
-    """Send me what you keep of one stream: what comes after `after`, and what I miss before it.
+    """Send me what you keep of one stream: what comes after `after`, what I miss before it, and of what lies up to
+    `before` the events that came to you at `since_ms` or later, by your own clock.
 
     The receiver answers with one `Kept`, as much as fits, also if it has nothing. It serves a sender one question at a
-    time and lets 64 wait. A publisher that is no id is garbage.
+    time and lets 64 wait. A source that is none is garbage.
     """
 
     topic: int
-    publisher: bytes  # the full id of the stream's publisher
-    after: int  # the last sequence that the sender has seen; 0: none
+    source: bytes
+    after: int  # the last sequence that the sender has seen; 0: none, and then `since_ms` counts for all of the stream
     missing: tuple[Gap, ...]  # below `after`; the receiver reads 500 gaps
-    since_ms: int  # nothing that was published before this time is wanted (ms since the epoch)
+    since_ms: int  # by the clock of the receiver's last `clock_ms`; -1: the sender knows none yet, and wants to be told
+    before: int = 0  # nobody has told the sender yet what it wants up to here
 
 
 class Kept(Message, frozen=True):
     """Events of one stream that were wanted. Taken only from whom this was asked, once; otherwise ignored.
 
-    The first may be older than what is wanted: signed by its publisher, it shows that all before it are older still, so
-    that they need not be asked for. If none of what was missing came, that counts towards giving it up (`patience`).
+    If none of what was missing came, that counts towards giving it up (`patience`).
     """
 
     topic: int
-    publisher: bytes
-    events: tuple[tuple[int, bytes], ...]  # sequence and envelope, ascending; each is checked like any other event
+    source: bytes
+    events: tuple[tuple[int, bytes], ...]  # sequence and envelope; each is checked like any other event
+    over: int = 0  # up to here nothing is to be had: the sender removed it, or it came there before `since_ms`
+    older: int = 0  # so many of them, at the beginning, are too old: they only show that the stream exists, and how far
+    clock_ms: int = 0  # as in `Holdings`
+
+
+class Evidence(Message, frozen=True):
+    """A publisher contradicts itself in this topic, and here are two events of its that show it (`equivocation`).
+
+    Sent to a partner that compares the stream and does not know. The receiver checks both signatures, and blames the
+    sender if they are none, or show nothing. It keeps the first evidence of a stream.
+    """
+
+    topic: int
+    source: bytes
+    first: int
+    first_envelope: bytes
+    second: int
+    second_envelope: bytes

@@ -19,6 +19,7 @@ _GAUGES = {
     "carried": "Topics that the node wants or carries for others",
     "unsent": "Events that wait for somebody to hand them to",
     "unconfirmed": "Events that fewer others have confirmed than were to",
+    "forked": "Streams of which there is evidence that their publisher contradicts itself",
     "dropped": "Events that readers who are connected now were too slow for",
 }
 _COUNTERS = {
@@ -26,6 +27,7 @@ _COUNTERS = {
     "delivered": "Events for its applications",
     "recovered": "Events that were missed, and asked for",
     "given_up": "Events that were missed, and that nobody has",
+    "returned": "Events of this node that others had, and its folder had not",
 }
 _FAMILIES = {
     "rejected": ("reason", "What others sent, and was refused"),

@@ -7,8 +7,9 @@
                 print(event.topic, event.publisher, event.payload)
 
 An event is acknowledged to its publisher when the disk has it. It is delivered to an application when the disk of the
-application's node has it, once, and in the order of arrival. `publish` returns when the overlay has taken the event; if
-there is no path, it waits for one, and after a time-out raises `NoPath`: the event is kept, and spreads when there is.
+application's node has it, once, and behind those that its publisher numbered before it. `publish` returns when the
+overlay has taken the event; if there is no path, it waits for one, and after a time-out raises `NoPath`: the event is
+kept, and spreads when there is.
 
 `Node` is a thin front: `assembly` puts the parts together, and each part's module says what it does.
 """
@@ -20,7 +21,7 @@ import inspect
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from grapevine.kernels.jit import compiling_told
 from grapevine.model import arguments
@@ -33,21 +34,25 @@ from grapevine.net.contacts import parse_endpoint, parse_endpoints
 from grapevine.net.data_folder import DataFolder
 from grapevine.net.diary import Diary
 from grapevine.net.envelope import Event
-from grapevine.net.event_file import Retention
 from grapevine.net.health import Condition
 from grapevine.net.housekeeping import TICK_S
-from grapevine.net.inbox import Inbox, Policy
+from grapevine.net.inbox import Inbox, Policy, policy_of
 from grapevine.net.live_system import live_system
 from grapevine.net.node_card import as_html, one_line
 from grapevine.net.opening import check_opening, node_config
+from grapevine.net.ordered_reader import OrderedReader
 from grapevine.net.publishing import NoPath
 from grapevine.net.reader import Acknowledging, Reader, acknowledging, reader_name
+from grapevine.net.retention import Retention
 from grapevine.net.surroundings import REAL_WORLD, Surroundings
 from grapevine.net.tls_transport import TlsTransport
 from grapevine.net.transport import MakeTransport
 from grapevine.net.verdicts import Validator
 
 __all__ = ["NoPath", "Node", "NotConfirmed"]
+
+
+Since = float | Literal["beginning", "now"] | None
 
 
 class Node:
@@ -127,11 +132,12 @@ class Node:
     # Publishing and subscribing
 
     async def publish(self, topic: str, payload: bytes, *, acks: int = 0, timeout: float | None = None) -> Event:
-        """Publish an event. It is on the disk, and handed on, when this returns; NoPath after the time-out.
+        """Publish an event. It is on this node's disk, and somebody was handed it, when this returns; whether others
+        have it on theirs only `acks` says. NoPath if nobody took it before the time-out.
 
         With `acks`, so many other nodes of the topic have it on their disks, too; NotConfirmed after the time-out. An
         event that nobody took, or too few have confirmed, stays on offer until they have. In a topic that nobody else
-        is known to want it is kept: whoever comes within `membership_s` asks for it.
+        is known to want it is kept: whoever comes within `membership_s` of this node's last event there asks for it.
         """
         wanted = arguments.whole("acks", acks, high=MOST_ACKS)
         arguments.text("topic", topic)
@@ -140,7 +146,24 @@ class Node:
 
     @overload
     def subscribe(
-        self, topic: str, *, size: int = 1_000, policy: Policy = "block", since: float | None = None
+        self,
+        topic: str,
+        *,
+        size: int = 1_000,
+        policy: Policy = "block",
+        since: Since = "now",
+        ordered: Literal[True] = True,
+    ) -> OrderedReader: ...
+
+    @overload
+    def subscribe(
+        self,
+        topic: str,
+        *,
+        size: int = 1_000,
+        policy: Policy = "block",
+        since: Since = "now",
+        ordered: Literal[False],
     ) -> Inbox: ...
 
     @overload
@@ -152,7 +175,7 @@ class Node:
         ack: Acknowledging = "auto",
         size: int = 1_000,
         policy: Policy = "block",
-        since: float | None = None,
+        since: Since = "now",
     ) -> Reader: ...
 
     def subscribe(
@@ -163,33 +186,49 @@ class Node:
         ack: Acknowledging = "auto",
         size: int = 1_000,
         policy: Policy = "block",
-        since: float | None = None,
-    ) -> Inbox | Reader:
-        """The topic's events from now on, or from this time on (seconds since the epoch); use it with `async with`.
+        since: Since = "now",
+        ordered: bool = True,
+    ) -> Inbox | OrderedReader:
+        """The topic's events from "now" on, or from a time (seconds since 1970) or the "beginning" on: what came then
+        or later to this node, or to the neighbours that are asked, and is kept. Use it with `async with`.
+
+        Of every publisher the events come in the order of its numbers; for one that is missing the reader waits
+        `order_s` at most, and what cannot be had is said by a `Gap` in its place. With `ordered=False` events come as
+        they arrive, and a `Gap` when something is given up. Who is too slow for a `policy` that drops is told by
+        `Lagged`.
 
         Without a name the subscription ends with the block, and what comes afterwards is missed. With one it is
         durable (`reader`): the topic stays wanted, and the next who reads under this name, after whatever crash, goes
         on behind the last event that was acknowledged: by asking for the next one (`ack="auto"`), or by
-        `await events.ack(event)` (`ack="explicit"`). It also gets `Gap`s, and `since` counts for the first time only.
+        `await events.ack(event)` (`ack="explicit"`). `since` counts for the first time only.
         """
-        parts, topic_id = self.parts, self._topic(topic)
-        since_ms = None if since is None else int(arguments.amount("since", since, "seconds since 1970") * 1e3)
-        if name is None:
-            if ack != "auto":
-                raise UsageError(f"ack={ack!r}: only a named reader acknowledges; give name=…, too")
-            enter, leave = parts.topics.enter, parts.topics.leave
-            return Inbox(
-                topic, topic_id, parts.store, size=size, policy=policy, since_ms=since_ms, enter=enter, leave=leave
-            )
+        parts, topic_id, size = self.parts, self._topic(topic), arguments.whole("size", size, low=1)
+        since_ms = self._since_ms(since)
+        if name is not None:
+            return self._named(topic, name, ack, size, policy, since_ms, ordered)
+        if ack != "auto":
+            raise UsageError(f"ack={ack!r}: only a named reader acknowledges; give name=…, too")
+        reading: dict[str, Any] = {"size": size, "policy": policy_of(policy), "since_ms": since_ms}
+        reading |= {"enter": parts.topics.enter, "leave": parts.topics.leave}
+        if ordered:
+            return OrderedReader(topic, topic_id, parts.store, parts.ledger, order_s=self.config.order_s, **reading)
+        return Inbox(topic, topic_id, parts.store, **reading)
+
+    def _named(
+        self, topic: str, name: str, ack: str, size: int, policy: str, since_ms: int | None, ordered: bool
+    ) -> Reader:
+        parts = self.parts
         if policy != "block":
             raise UsageError(f"policy={policy!r}: a named reader misses nothing by being slow; leave it out")
+        if not ordered:
+            raise UsageError("ordered=False: a named reader's place is a number; leave it out, or the name")
         return Reader(
             topic,
-            topic_id,
+            self._topic(topic),
             reader_name(name),
             parts.store,
             parts.ledger,
-            size=arguments.whole("size", size, low=1),
+            size=size,
             acknowledging=acknowledging(ack),
             since_ms=since_ms,
             order_s=self.config.order_s,
@@ -197,9 +236,19 @@ class Node:
             leave=parts.topics.leave,
         )
 
+    def _since_ms(self, since: object) -> int | None:
+        """A time by the clock of arrivals; None: from now on."""
+        if since in ("now", None):
+            return None
+        if since == "beginning":
+            return 0
+        if isinstance(since, str):
+            raise UsageError(f"since={since!r}: give 'now', 'beginning', or seconds since 1970")
+        return self.parts.clock.at_ms(int(arguments.amount("since", since, "seconds since 1970") * 1e3))
+
     async def subscribe_for_good(self, topic: str) -> None:
         """Subscribe without reading: events are kept, and readers may come and go, until `unsubscribe`."""
-        await self.parts.topics.want(self._topic(topic), topic, self.parts.surroundings.clock_ms())
+        await self.parts.topics.want(self._topic(topic), topic, self.parts.clock.now_ms())
 
     def declare_rate(self, topic: str, rate: float) -> None:
         """Say how often events are published in a topic that is subscribed to, or published in, for as long as the node
@@ -294,6 +343,8 @@ class Node:
             "delivered": self.delivered,
             "recovered": self.parts.recovery.recovered,
             "given_up": self.parts.ledger.given_up,
+            "returned": self.parts.arrivals.returned,
+            "forked": len(self.parts.witness.found),
             "unsent": self.parts.publishing.unsent,
             "unconfirmed": self.parts.confirmations.pending,
             "rejected": dict(self.parts.arrivals.rejected | connections.conduct.counts),

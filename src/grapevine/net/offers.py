@@ -12,7 +12,8 @@ from grapevine.net.sqlite_numbers import signed, unsigned
 
 SCHEMA = """
 CREATE TABLE offers (
-    topic INTEGER NOT NULL, sequence INTEGER NOT NULL, acks INTEGER NOT NULL, PRIMARY KEY (topic, sequence)
+    topic INTEGER NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, acks INTEGER NOT NULL,
+    PRIMARY KEY (topic, epoch, sequence)
 ) WITHOUT ROWID;
 """
 
@@ -23,15 +24,17 @@ class Offers:
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql
 
-    def add(self, topic: int, sequence: int, acks: int) -> None:
+    def add(self, topic: int, epoch: int, sequence: int, acks: int) -> None:
         """An event waits for so many confirmations; 0: for somebody who takes it."""
-        self._sql.execute("INSERT OR REPLACE INTO offers VALUES (?, ?, ?)", (signed(topic), sequence, acks))
+        self._sql.execute("INSERT OR REPLACE INTO offers VALUES (?, ?, ?, ?)", (signed(topic), epoch, sequence, acks))
 
-    def end(self, topic: int, sequence: int) -> None:
+    def end(self, topic: int, epoch: int, sequence: int) -> None:
         """It waits no longer."""
-        self._sql.execute("DELETE FROM offers WHERE topic = ? AND sequence = ?", (signed(topic), sequence))
+        self._sql.execute(
+            "DELETE FROM offers WHERE topic = ? AND epoch = ? AND sequence = ?", (signed(topic), epoch, sequence)
+        )
 
-    def all(self) -> list[tuple[int, int, int]]:
-        """Topic, sequence, and how many confirmations are wanted, in order."""
-        rows = self._sql.execute("SELECT topic, sequence, acks FROM offers ORDER BY topic, sequence")
-        return [(unsigned(topic), sequence, acks) for topic, sequence, acks in rows]
+    def all(self) -> list[tuple[int, int, int, int]]:
+        """Topic, epoch, sequence, and how many confirmations are wanted, in order."""
+        rows = self._sql.execute("SELECT topic, epoch, sequence, acks FROM offers ORDER BY topic, epoch, sequence")
+        return [(unsigned(topic), epoch, sequence, acks) for topic, epoch, sequence, acks in rows]

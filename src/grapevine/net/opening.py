@@ -11,8 +11,8 @@ from grapevine.model.config import field_types
 from grapevine.model.errors import UsageError
 from grapevine.model.settings import make
 from grapevine.net.config import NodeConfig
-from grapevine.net.event_file import Retention
 from grapevine.net.live_system import live_facet
+from grapevine.net.retention import Retention
 
 
 def check_opening(given: Mapping[str, Any]) -> None:

@@ -30,8 +30,8 @@ from grapevine.model.settings import check_values, none_of, parse_texts, unknown
 from grapevine.net.config import NodeConfig
 from grapevine.net.contacts import parse_endpoint, parse_endpoints
 from grapevine.net.control_file import UNIX
-from grapevine.net.event_file import Retention
 from grapevine.net.live_system import live_facet
+from grapevine.net.retention import Retention
 from grapevine.systems.registry import systems_with
 
 _TABLES = ("settings", "parameters", "retention")

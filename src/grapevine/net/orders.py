@@ -83,6 +83,7 @@ class Published(Answer, frozen=True):
     error: str | None = None
     is_kept: bool = True  # also after an error, if that was NoPath: the event still has to arrive
     sequence: int | None = None  # its number, if the node told
+    epoch: int = 0  # and the epoch that it is of
 
 
 class Exchanges(Answer, frozen=True):
@@ -102,6 +103,7 @@ class Given(msgspec.Struct, frozen=True, array_like=True):
     last: int
     event: int | None  # what the payload says; None: nobody's
     loss: str | None = None  # of a gap: the reason
+    epoch: int = 0  # of the publisher
 
 
 class Report(Answer, frozen=True):

@@ -1,8 +1,8 @@
 """Named readers on disk: who reads a topic under which name, and how far each of them has come.
 
-Theory. The events of a stream (one publisher in one topic) are numbered without gaps and are given to a reader in this
-order. So one number a stream says all that there is to say of a reader: `next`, the first event that it has not
-acknowledged. It is a cursor that outlives the events, the reader, the node's process and a kill.
+Theory. The events of a stream (one publisher in one topic and epoch) are numbered without gaps and are given to a
+reader in this order. So one number a stream says all that there is to say of a reader: `next`, the first event that it
+has not acknowledged. It is a cursor that outlives the events, the reader, the node's process and a kill.
 
 Invariants:
 1. A position never falls as long as the reader exists.
@@ -19,7 +19,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from grapevine.net.sqlite_numbers import signed
+from grapevine.net.sqlite_numbers import signed, unsigned
 
 SCHEMA = """
 CREATE TABLE readers (
@@ -31,11 +31,22 @@ CREATE TABLE positions (
 """
 
 
+_FROM_NOW = "SELECT stream, source, last + 1 FROM streams WHERE topic = :topic ORDER BY stream"
+# Behind the last event that came before the time, and has a lower number than all that came later.
+_FROM_A_TIME = """
+SELECT stream, source, nullif(max(floor, coalesce((
+    SELECT max(sequence) FROM events WHERE events.stream = streams.stream AND time_ms < :since AND sequence < coalesce((
+        SELECT min(sequence) FROM events WHERE events.stream = streams.stream AND time_ms >= :since
+    ), 9223372036854775807)
+), 0)) + 1, 1) FROM streams WHERE topic = :topic ORDER BY stream
+"""
+
+
 class Place(NamedTuple):
     """How far a reader has come in a stream."""
 
     stream: int  # its number in the file
-    publisher: bytes  # the full id
+    source: bytes  # who numbers it (`stamp`)
     next: int | None  # the first event that is not acknowledged; None: nothing was ever acknowledged or passed over
 
 
@@ -57,18 +68,22 @@ class Positions:
             return int(found[0])
         made = self._sql.execute("INSERT INTO readers (topic, name) VALUES (?, ?)", (topic, name))
         assert made.lastrowid is not None
-        if since_ms is None:
-            self._sql.execute(
-                "INSERT INTO positions SELECT ?, stream, last + 1 FROM streams WHERE topic = ?", (made.lastrowid, topic)
-            )
-        else:
-            self._sql.execute(
-                "INSERT INTO positions SELECT ?, stream, older + 1 FROM (SELECT stream, max(floor, coalesce("
-                "(SELECT max(sequence) FROM events WHERE events.stream = streams.stream AND time_ms < ?), 0)) AS older"
-                " FROM streams WHERE topic = ?) WHERE older > 0",
-                (made.lastrowid, since_ms, topic),
-            )
+        self._sql.executemany(
+            "INSERT INTO positions VALUES (?, ?, ?)",
+            [
+                (made.lastrowid, place.stream, place.next)
+                for place in self.beginnings(unsigned(topic), since_ms)
+                if place.next
+            ],
+        )
         return made.lastrowid
+
+    def beginnings(self, topic: int, since_ms: int | None) -> list[Place]:
+        """Where a new reader begins in every stream that is known: with what comes from now on, or with the first event
+        that came at this time or later."""
+        query = _FROM_NOW if since_ms is None else _FROM_A_TIME
+        rows = self._sql.execute(query, {"topic": signed(topic), "since": since_ms})
+        return [Place(*row) for row in rows]
 
     def forget(self, topic: int, name: str | None) -> int:
         """Remove the topic's reader of this name, or all of them; how many there were."""
@@ -91,9 +106,16 @@ class Positions:
     def places(self, reader: int) -> list[Place]:
         """Every stream of the reader's topic, and how far it has come there."""
         rows = self._sql.execute(
-            "SELECT stream, publisher, next FROM readers JOIN streams USING (topic)"
+            "SELECT stream, source, next FROM readers JOIN streams USING (topic)"
             " LEFT JOIN positions USING (reader, stream) WHERE reader = ? ORDER BY stream",
             (reader,),
+        )
+        return [Place(*row) for row in rows]
+
+    def streams(self, topic: int) -> list[Place]:
+        """Every stream of a topic, for a reader that has been nowhere."""
+        rows = self._sql.execute(
+            "SELECT stream, source, NULL FROM streams WHERE topic = ? ORDER BY stream", (signed(topic),)
         )
         return [Place(*row) for row in rows]
 

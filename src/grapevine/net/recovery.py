@@ -9,6 +9,16 @@
 Who carries a topic for others keeps its events too, so this works across relay paths, hop by hop. Events on their way
 make digests differ for a moment, so nobody asks for what was not missing a second before.
 
+The past. Of a stream that becomes known in the middle (the first event that came has number 51), nobody here can say
+whether 1 … 50 are wanted: whether they came after `since`. A publisher's clock does not count for that, but the clock
+of whoever kept the events when they came. So partners are asked for what came *to them* since then, by their own
+clocks: every answer tells what that clock shows, and `since` is translated by the least difference that was ever seen.
+A message that was on its way for a while makes `since` earlier by as much, never later. An event that came anywhere
+before `since` was published before it, and so were all before it: whoever keeps one says so (`Kept.over`). When
+`_ASKED` partners, or all that there are, have no more of it, the past is settled: up to what two of them say is over,
+or the only one who says anything, nothing is wanted; the rest is missing like anything else. A stream that is known is
+never filtered by time: whatever of it is missing is asked for.
+
 What a partner says it possesses is a claim. Three rules follow:
 
 1. A claim leads to questions to the partner that made it, and to nothing else. It is dropped with the connection, or
@@ -17,43 +27,40 @@ What a partner says it possesses is a claim. Three rules follow:
    have been away.
 2. Only events change the ledger, and every event is checked like any other (`take`). An answer counts only if this very
    partner was asked for this very stream; others are ignored, and so cannot exhaust anybody's patience. Nor can one
-   partner alone: an answer in vain counts once, until all others have answered so as well, and a stranger's never.
+   partner alone: an answer in vain counts once, until all others have answered so as well, and a stranger's never. One
+   partner alone cannot hide the past of a stream from whom another tells of it, either.
 3. Whatever a partner sends, what it costs is bounded: rows, gaps and events that are read of a message, claims that are
-   remembered of a partner, questions of it that wait, and bytes of an answer (the constants below).
+   remembered of a partner, questions of it that wait, and bytes of an answer (the constants here and in `serving`).
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
-from grapevine.model.errors import GrapevineError, PeerError
-from grapevine.model.identity import ID_BYTES, PeerId
-from grapevine.net.conduct import EXCESS, GARBAGE
+from grapevine.net.conduct import EXCESS
 from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
 from grapevine.net.connections import Connections
-from grapevine.net.envelope import envelope_of, published_ms
-from grapevine.net.event_file import StoredEvent
-from grapevine.net.ledger import Ledger, Stream, gaps
+from grapevine.net.ledger import FORKED, Account, Ledger, Stream, gaps
 from grapevine.net.messages import Digest, Gap, Holdings, Kept, Possession, Want
-from grapevine.net.store import Store
+from grapevine.net.stamp import SOURCE_BYTES
+from grapevine.net.witness import Witness
 from grapevine.systems.contracts.peer import Address
 
 _TOPICS = 2_000  # compared at a time, and read of one digest
 _TOLD = 5_000  # streams after which an answer to one digest takes up no further topic
 _STREAMS = 1_000  # in one message of holdings, and claims of one partner that are remembered
-_EVENTS = 500  # in one answer
-_ANSWER_BYTES = 256 << 10
-_WANTED = 64  # streams that one partner is asked for, and may ask for, at a time
+_EVENTS = 500  # that are read of one answer
+_WANTED = 64  # streams that one partner is asked for at a time
 _GAPS = 500  # in one question
-CLOCKS_DIFFER_MS = 60_000  # a publisher's clock may be behind the subscriber's
-_ROW_BYTES, _GAP_BYTES, _EVENT_BYTES = 64, 18, 16  # at most, beside gaps and envelopes
+_ASKED = 3  # partners, for the past of a stream
+_ROW_BYTES, _GAP_BYTES = 96, 18  # at most, beside gaps
+Streams = dict[bytes, tuple[int, tuple[Gap, ...], bytes]]  # what a partner says of a topic's sources
 _WAIT_S = 1.0  # what is missing for less long may be on its way
 
 
@@ -66,6 +73,14 @@ class _Claim:
     in_vain: int = 0  # answers that brought nothing
 
 
+class _Question(NamedTuple):
+    """A stream was asked for."""
+
+    partner: Address
+    at: float
+    tells_the_past: bool  # the answer says what of the past is wanted, if that was open
+
+
 class Interests(Protocol):
     """What recovery asks about topics (`Topics`)."""
 
@@ -76,38 +91,53 @@ class Interests(Protocol):
         """With whom it exchanges a topic's events."""
 
     def since_ms(self, topic_id: int) -> int:
-        """From when on it wants them, in ms since the epoch."""
+        """From when on it wants them, by its clock of arrivals (ms)."""
+
+
+class Takes(Protocol):
+    """What recovery asks of whoever takes events (`Arrivals`)."""
+
+    witness: Witness
+
+    def clock_ms(self) -> int:
+        """What the clock of arrivals shows."""
+
+    def take_kept(self, connection: Connection, topic: int, sequence: int, envelope: bytes) -> bool:
+        """Check and keep an event that was asked for; False if it is not new."""
+
+    def take_older(self, connection: Connection, topic: int, sequence: int, envelope: bytes) -> None:
+        """Check an event that is too old to be wanted, and shows how far its stream goes."""
 
 
 class Recovery:
-    """The comparisons of one node. `take` checks and keeps an event that was asked for (`Arrivals.take_kept`)."""
+    """The comparisons of one node."""
 
     def __init__(
         self,
         config: NodeConfig,
         interests: Interests,
         ledger: Ledger,
-        store: Store,
         connections: Connections,
-        take: Callable[[Connection, int, int, bytes], bool],
+        arrivals: Takes,
         random: Random,
     ) -> None:
         self.recovered = 0  # events that came by asking
-        self._config, self._interests, self._ledger, self._store = config, interests, ledger, store
-        self._connections, self._take, self._random = connections, take, random
-        self._asked: dict[Stream, tuple[Address, float]] = {}  # streams that are being asked for: whom, and since when
+        self._config, self._interests, self._ledger = config, interests, ledger
+        self._connections, self._arrivals, self._random = connections, arrivals, random
+        self._asked: dict[Stream, _Question] = {}  # streams that are being asked for
         self._claims: WeakKeyDictionary[Connection, dict[Stream, _Claim]] = WeakKeyDictionary()
         self._asked_again: WeakKeyDictionary[Connection, Counter[Stream]] = WeakKeyDictionary()  # in vain, so far
-        self._wanted: WeakKeyDictionary[Connection, deque[Want]] = WeakKeyDictionary()  # of whom is being served
         self._in_vain: dict[Stream, set[Address]] = {}  # partners that have answered so, until all have
+        self._ahead_ms: WeakKeyDictionary[Connection, int] = WeakKeyDictionary()  # our clock before theirs, at most
+        # Streams with a past that is open: who has no more of it, and what it says is over.
+        self._past: dict[Stream, dict[Address, int]] = {}
         self._turn: list[int] = []  # topics that are still to be compared in this turn
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def compare(self) -> None:
         """Send digests to a partner of each topic, and ask for what has been missing for a while. A chore."""
         now = self._connections.loop.time()
         self._asked = {
-            key: asked for key, asked in self._asked.items() if now - asked[1] < self._config.recover_every_s
+            key: asked for key, asked in self._asked.items() if now - asked.at < self._config.recover_every_s
         }
         by_partner: dict[Address, list[tuple[int, int]]] = {}
         if not self._turn:
@@ -117,6 +147,7 @@ class Recovery:
                 partner = self._random.choice(partners)
                 by_partner.setdefault(partner, []).append((topic, self._ledger.digest(topic)))
                 self._ask_missing(topic, self._random.choice(partners), now - _WAIT_S)
+                self._ask_past(topic)
         del self._turn[:_TOPICS]
         for connection in list(self._claims):
             self._ask_claimed(connection, now - _WAIT_S)
@@ -127,27 +158,65 @@ class Recovery:
         return [node for node in self._interests.partners(topic) if self._connections.connection(node) is not None]
 
     def _ask_missing(self, topic: int, partner: Address, before: float) -> None:
-        for publisher, missing in list(self._ledger.missing(topic, before).items())[:_WANTED]:
-            self._ask(partner, topic, publisher, missing)
+        for source, missing in list(self._ledger.missing(topic, before).items())[:_WANTED]:
+            self._ask(partner, topic, source, missing)
+
+    def _ask_past(self, topic: int) -> None:
+        """Ask the next partner about streams that became known in the middle; if there is none, that was all."""
+        for source in self._ledger.unsettled(topic)[:_WANTED]:
+            if (topic, source) not in self._asked:
+                self._ask_next(topic, source)
+
+    def _ask_next(self, topic: int, source: bytes) -> None:
+        answered = self._past.setdefault((topic, source), {})
+        left = [partner for partner in self._connected(topic) if partner not in answered]
+        if answered and (not left or len(answered) >= _ASKED):
+            del self._past[topic, source]
+            said = sorted(filter(None, answered.values()), reverse=True)
+            self._ledger.settle(topic, source, min(said[:2], default=0), self._connections.loop.time())
+        elif left:
+            self._ask(self._random.choice(left), topic, source, [])
+
+    def on_news(self, connection: Connection, topic: int, source: bytes) -> None:
+        """An event was pushed. If its stream became known by it, in the middle, who brought it is asked for the rest at
+        once: readers wait for that."""
+        account = self._ledger.account(topic, source)
+        if account is not None and not account.is_settled and not self._past.get((topic, source)):
+            self._ask(connection.address, topic, source, [])
 
     def _ask_claimed(self, connection: Connection, before: float) -> None:
         """Whoever said that it has more of a stream is asked for it, as long as its answers bring something."""
         claims, asked = self._claims[connection], 0
-        for (topic, publisher), claim in list(claims.items()):
+        for (topic, source), claim in list(claims.items()):
             is_over = topic not in self._ledger or connection.is_closing
-            if is_over or claim.last <= self._ledger.last(topic, publisher):
-                del claims[topic, publisher]
+            if is_over or claim.last <= self._ledger.last(topic, source):
+                del claims[topic, source]
             elif claim.since < before and claim.in_vain < self._config.patience and asked < _WANTED:
-                missing = self._ledger.missing(topic, before).get(publisher, [])
-                asked += self._ask(connection.address, topic, publisher, missing)
+                missing = self._ledger.missing(topic, before).get(source, [])
+                asked += self._ask(connection.address, topic, source, missing)
 
-    def _ask(self, partner: Address, topic: int, publisher: bytes, missing: list[int]) -> bool:
-        if (topic, publisher) in self._asked:
+    def _ask(self, partner: Address, topic: int, source: bytes, missing: list[int]) -> bool:
+        connection = self._connections.connection(partner)
+        if (topic, source) in self._asked or connection is None:
             return False
-        self._asked[topic, publisher] = partner, self._connections.loop.time()
-        after, since_ms = self._ledger.last(topic, publisher), self._interests.since_ms(topic)
-        self._connections.send(partner, Want(topic, publisher, after, tuple(gaps(missing)[:_GAPS]), since_ms))
+        account = self._ledger.account(topic, source)
+        after, before = (0, 0) if account is None else (account.last, 0 if account.is_settled else account.before)
+        since_ms = self._since_ms(connection, topic)
+        question = Want(topic, source, after, tuple(gaps(missing)[:_GAPS]), since_ms, before)
+        self._asked[topic, source] = _Question(partner, self._connections.loop.time(), since_ms >= 0)
+        self._connections.answer(connection, question)
         return True
+
+    def _since_ms(self, connection: Connection, topic: int) -> int:
+        """From when on a topic's events are wanted, by the partner's clock; -1 if that is not known yet."""
+        since_ms, ahead_ms = self._interests.since_ms(topic), self._ahead_ms.get(connection)
+        if since_ms <= 0:
+            return 0  # from the beginning, whatever clocks say
+        return -1 if ahead_ms is None else max(since_ms - ahead_ms, 0)
+
+    def _note_clock(self, connection: Connection, clock_ms: int) -> None:
+        ahead_ms = self._arrivals.clock_ms() - clock_ms
+        self._ahead_ms[connection] = min(ahead_ms, self._ahead_ms.get(connection, ahead_ms))
 
     # What partners say
 
@@ -170,40 +239,48 @@ class Recovery:
         parts = _parts(rows, self._config.frame_bytes // 2)
         for part in parts if topics else ():
             about = tuple(topics) if len(parts) == 1 else ()
-            self._connections.answer(connection, Holdings(tuple(part), about, answer))
+            self._connections.answer(connection, Holdings(tuple(part), about, answer, self._arrivals.clock_ms()))
 
     def on_holdings(self, connection: Connection, message: Holdings) -> None:
         """A partner says what it possesses: note what we lack, and tell it what we have if it lacks something."""
         ledger, now = self._ledger, self._connections.loop.time()
-        theirs: dict[int, dict[bytes, tuple[int, tuple[Gap, ...]]]] = {topic: {} for topic in message.topics[:_TOPICS]}
-        for topic, publisher, last, missing in message.possessed[:_STREAMS]:
-            if topic in ledger and _is_stream(publisher, last):
-                theirs.setdefault(topic, {})[publisher] = last, missing
-                if last > ledger.last(topic, publisher):
-                    self._claim(connection, (topic, publisher), last, now)
+        self._note_clock(connection, message.clock_ms)
+        theirs: dict[int, Streams] = {topic: {} for topic in message.topics[:_TOPICS]}
+        for topic, source, last, missing, content in message.possessed[:_STREAMS]:
+            if topic in ledger and _is_stream(source, last):
+                theirs.setdefault(topic, {})[source] = last, missing, content
+                if last > ledger.last(topic, source):
+                    self._claim(connection, (topic, source), last, now)
         for topic, streams in theirs.items():
             if topic in ledger:
                 self._ask_again(connection, topic, streams, now - _WAIT_S)
                 self._ask_missing(topic, connection.address, now - _WAIT_S)
+                self._compare_content(connection, topic, streams)
         if not message.answer:
             self._tell(connection, [t for t, streams in theirs.items() if self._has_more(t, streams)], answer=True)
 
-    def _ask_again(
-        self, connection: Connection, topic: int, theirs: dict[bytes, tuple[int, tuple[Gap, ...]]], before: float
-    ) -> None:
+    def _compare_content(self, connection: Connection, topic: int, theirs: Streams) -> None:
+        """Streams that are as long there as here, but end otherwise: ask for their end, or send the evidence."""
+        for source, (last, missing, content) in theirs.items():
+            account = self._ledger.account(topic, source)
+            if account is None or content == account.content:
+                continue
+            if account.is_forked:
+                self._arrivals.witness.tell(connection, topic, source)
+            elif last == account.last and account.head and content not in (b"", FORKED) and not _lacks(missing, last):
+                self._ask(connection.address, topic, source, [last])
+
+    def _ask_again(self, connection: Connection, topic: int, theirs: Streams, before: float) -> None:
         """What was given up is asked of a partner that says it has it, until `patience` answers were in vain."""
         times = self._asked_again.setdefault(connection, Counter())
-        for publisher, numbers in list(self._ledger.abandoned(topic).items())[:_WANTED]:
-            last, missing = theirs.get(publisher, (0, ()))
-            if times[topic, publisher] >= self._config.patience:
+        for source, numbers in list(self._ledger.abandoned(topic).items())[:_WANTED]:
+            last, missing, _ = theirs.get(source, (0, (), b""))
+            if times[topic, source] >= self._config.patience:
                 continue
-            gaps_there = missing[:_GAPS]
-            claimed = [
-                n for n in numbers[:_GAPS] if n <= last and not any(first <= n <= end for first, end in gaps_there)
-            ]
-            ours = self._ledger.missing(topic, before).get(publisher, [])
-            if claimed and self._ask(connection.address, topic, publisher, sorted({*claimed, *ours})):
-                times[topic, publisher] += 1
+            claimed = [n for n in numbers[:_GAPS] if n <= last and not _lacks(missing, n)]
+            ours = self._ledger.missing(topic, before).get(source, [])
+            if claimed and self._ask(connection.address, topic, source, sorted({*claimed, *ours})):
+                times[topic, source] += 1
         if len(times) > _STREAMS:
             del times[next(iter(times))]
 
@@ -217,83 +294,42 @@ class Recovery:
         if len(claims) > _STREAMS:
             del claims[next(iter(claims))]
 
-    def _has_more(self, topic: int, theirs: dict[bytes, tuple[int, tuple[Gap, ...]]]) -> bool:
-        for _, publisher, last, _ in self._ledger.possessed(topic):
-            their_last, missing = theirs.get(publisher, (0, ()))
-            if last > their_last or missing:
+    def _has_more(self, topic: int, theirs: Streams) -> bool:
+        """Whether the partner should hear what we possess: we have more, or it has evidence that we have not."""
+        for _, source, last, _, content in self._ledger.possessed(topic):
+            their_last, missing, their_content = theirs.get(source, (0, (), b""))
+            if last > their_last or missing or (their_content == FORKED) != (content == FORKED):
                 return True
         return False
 
-    def on_want(self, connection: Connection, message: Want) -> None:
-        """A partner asks for events: send them, one answer at a time to each. Who asks for nobody's is blamed."""
-        if len(message.publisher) != ID_BYTES or not 0 <= message.after < 2**63:
-            self._connections.blame(connection, "garbage", GARBAGE, PeerError("it wants events of nobody"))
-        elif connection in self._wanted:
-            if len(self._wanted[connection]) < _WANTED:
-                self._wanted[connection].append(message)
-        else:
-            self._wanted[connection] = deque([message])
-            task = self._connections.loop.create_task(self._serve(connection))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-    async def _serve(self, connection: Connection) -> None:
-        wanted = self._wanted[connection]
-        try:
-            while wanted and not connection.is_closing:
-                await self._serve_one(connection, wanted.popleft())
-        except GrapevineError:
-            return  # the node is closing, or its disk is full: others will be asked
-        finally:
-            del self._wanted[connection]
-
-    async def _serve_one(self, connection: Connection, wanted: Want) -> None:
-        publisher, since_ms = PeerId(wanted.publisher), wanted.since_ms - CLOCKS_DIFFER_MS
-        missing = [n for first, last in wanted.missing[:_GAPS] for n in _numbers(first, last)][:_EVENTS]
-        highest = max((last for _, last in wanted.missing[:_GAPS]), default=0)
-        proof = [e for e in await self._store.find(publisher, wanted.topic, [highest]) if published_ms(e) < since_ms]
-        found = [] if proof else await self._store.find(publisher, wanted.topic, missing)
-        found += await self._store.since(publisher, wanted.topic, wanted.after, _EVENTS - len(found))
-        old = [event for event in proof + found if published_ms(event) < since_ms]
-        recent = sorted((e for e in found if published_ms(e) >= since_ms), key=lambda event: event.sequence)
-        newest_of_old = [max(old, key=lambda event: event.sequence)] if old else []
-        self._send_kept(connection, wanted, newest_of_old + recent)
-
-    def _send_kept(self, connection: Connection, wanted: Want, events: list[StoredEvent]) -> None:
-        answer: list[tuple[int, bytes]] = []
-        room = min(_ANSWER_BYTES, self._config.frame_bytes // 2)
-        for event in events:
-            envelope = envelope_of(event)
-            room -= len(envelope) + _EVENT_BYTES
-            if answer and room < 0:
-                break  # the rest is asked for again
-            answer.append((event.sequence, envelope))
-        self._connections.answer(connection, Kept(wanted.topic, wanted.publisher, tuple(answer)))
-
     def on_kept(self, connection: Connection, message: Kept) -> None:
         """An answer came: take its events, and ask on if that helped; otherwise what it lacks was asked for in vain."""
-        key = message.topic, message.publisher
-        if self._asked.get(key, (None, 0.0))[0] != connection.address or message.topic not in self._ledger:
+        topic, source = key = message.topic, message.source
+        question, ledger, now = self._asked.get(key), self._ledger, self._connections.loop.time()
+        if question is None or question.partner != connection.address or topic not in ledger:
             return  # nobody asked this one
         del self._asked[key]
-        ledger, now = self._ledger, self._connections.loop.time()
-        asked, last = ledger.missing(message.topic, now).get(message.publisher, []), ledger.last(*key)
-        for sequence, envelope in message.events[:_EVENTS]:
-            if self._take(connection, message.topic, sequence, envelope):
-                self.recovered += 1
-                self._asked_again.get(connection, Counter()).pop(key, None)
-        left = ledger.missing(message.topic, now).get(message.publisher, [])
+        self._note_clock(connection, message.clock_ms)
+        asked, reach = ledger.missing(topic, now).get(source, []), _reach(ledger.account(topic, source))
+        self._take(connection, message)
+        account = ledger.account(topic, source)
+        left = ledger.missing(topic, now).get(source, [])
         claim = self._claims.get(connection, {}).get(key)
-        if ledger.last(*key) > last or len(left) < len(asked):
-            still = ledger.missing(message.topic, now - _WAIT_S).get(message.publisher, [])
-            if still or (claim is not None and claim.last > ledger.last(*key)):
+        is_open = account is not None and not account.is_settled
+        if _reach(account) != reach or len(left) < len(asked) or (is_open and not question.tells_the_past):
+            still = ledger.missing(topic, now - _WAIT_S).get(source, [])
+            if still or is_open or (claim is not None and claim.last > ledger.last(*key)):
                 self._ask(connection.address, *key, still)
-        else:
-            came = {sequence for sequence, _ in message.events}
-            if self._counts(key, connection.address):
-                ledger.not_found(*key, [n for n in asked[:_EVENTS] if n not in came], self._config.patience)
-            if claim is not None:
-                claim.in_vain += 1
+            return
+        came = {sequence for sequence, _ in message.events}
+        if self._counts(key, connection.address):
+            ledger.not_found(*key, [n for n in asked[:_EVENTS] if n not in came], self._config.patience)
+        if claim is not None:
+            claim.in_vain += 1
+        if is_open:
+            is_partner = connection.address in self._connected(topic)
+            self._past.setdefault(key, {})[connection.address] = message.over if is_partner else 0
+            self._ask_next(topic, source)
 
     def _counts(self, key: Stream, partner: Address) -> bool:
         """Whether an answer in vain counts towards giving up: of partners alone, and once of each until all have
@@ -310,15 +346,27 @@ class Recovery:
                 del self._in_vain[next(iter(self._in_vain))]
         return is_first
 
-    async def close(self) -> None:
-        """Stop answering. Called when the node closes."""
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+    def _take(self, connection: Connection, message: Kept) -> None:
+        events, older = message.events[:_EVENTS], min(max(message.older, 0), 1)
+        for sequence, envelope in events[:older]:
+            self._arrivals.take_older(connection, message.topic, sequence, envelope)
+        for sequence, envelope in events[older:]:
+            if self._arrivals.take_kept(connection, message.topic, sequence, envelope):
+                self.recovered += 1
+                self._asked_again.get(connection, Counter()).pop((message.topic, message.source), None)
 
 
-def _is_stream(publisher: bytes, last: int) -> bool:
-    return len(publisher) == ID_BYTES and 0 < last < 2**63
+def _is_stream(source: bytes, last: int) -> bool:
+    return len(source) == SOURCE_BYTES and 0 < last < 2**63
+
+
+def _reach(account: Account | None) -> tuple[int, int]:
+    """From where to where a stream is known."""
+    return (0, 0) if account is None else (account.before, account.last)
+
+
+def _lacks(missing: tuple[Gap, ...], number: int) -> bool:
+    return any(first <= number <= last for first, last in missing[:_GAPS])
 
 
 def _parts(rows: list[Possession], room: int) -> list[list[Possession]]:
@@ -332,7 +380,3 @@ def _parts(rows: list[Possession], room: int) -> list[list[Possession]]:
             left = room - _ROW_BYTES - _GAP_BYTES * len(row[3])
         parts[-1].append(row)
     return parts
-
-
-def _numbers(first: int, last: int) -> Iterable[int]:
-    return range(max(first, 1), min(last, first + _EVENTS) + 1)

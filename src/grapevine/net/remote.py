@@ -53,14 +53,21 @@ class Remote:
         return self._answer("POST", "/publish", query, doubt, payload, _ANSWER_S + (timeout or 0.0))
 
     def subscribe(
-        self, topics: list[str], *, since: float | None = None, policy: str = "block", name: str | None = None
+        self,
+        topics: list[str],
+        *,
+        since: float | str = "now",
+        policy: str = "block",
+        name: str | None = None,
+        ordered: bool = True,
     ) -> Generator[dict[str, Any], None, None]:
-        """Lines as the node sends them: first `subscribed`, then events, or `lagged`; ends when the node stops.
+        """Lines as the node sends them: first `subscribed`, then events, gaps (`reason`), or `lagged`; ends when the
+        node stops.
 
-        With a name the stream is durable: it goes on behind what was acknowledged (`ack`), and has gaps (`reason`).
+        With a name the stream is durable: it goes on behind what was acknowledged (`ack`).
         """
         query = [("topic", topic) for topic in topics] + [("policy", policy)]
-        query += [] if since is None else [("since", str(since))]
+        query += [("since", str(since)), ("ordered", str(ordered).lower())]
         query += [] if name is None else [("name", name)]
         connection, response = self._ask("GET", "/subscribe", query, None, _ANSWER_S)
         try:
@@ -84,6 +91,7 @@ class Remote:
         """
         last = line["last"] if "reason" in line else line["sequence"]
         query = {"topic": line["topic"], "name": name, "publisher": line["publisher"], "sequence": last}
+        query |= {"epoch": line.get("epoch", 0)}
         self._answer("POST", "/ack", query, "the event may come again")
 
     def _answer(

@@ -14,9 +14,9 @@ from pathlib import Path
 from grapevine.net.company import tell_of_neighbours
 from grapevine.net.control import Control
 from grapevine.net.control_file import CONTROL_FILE
-from grapevine.net.event_file import Retention
 from grapevine.net.node import Node
 from grapevine.net.options import NodeOptions
+from grapevine.net.retention import Retention
 
 _log = logging.getLogger(__name__)
 

@@ -15,14 +15,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.identity import PeerId
-from grapevine.net.event_file import EventFile, Retention, StoredEvent
+from grapevine.net.equivocation import Equivocation
+from grapevine.net.event_file import EventFile, Possessed
 from grapevine.net.positions import Place
 from grapevine.net.private_files import make_private_file, make_private_folder
+from grapevine.net.retention import Retention
 from grapevine.net.store_work import StoreWork, ThreadedWork, Written
+from grapevine.net.stored_event import StoredEvent
 
 STORE_FILE = "events.sqlite"
 BATCH_CHANGES = 1_000  # in one transaction, so that nobody waits long for others
@@ -47,12 +50,22 @@ class _Change:
     error: Exception | None = None
 
 
+class Stretch(NamedTuple):
+    """A part of a stream."""
+
+    events: list[StoredEvent]
+    last: int  # of the stream
+    floor: int  # up to here retention has removed everything
+    aged: int  # up to here because of its age; beyond, for room
+
+
 class Store:
     """Events of one node, in its data folder. `async with await Store.open(folder) as store: …`"""
 
     def __init__(self, writer: EventFile, reader: EventFile, retention: Retention, work: StoreWork) -> None:
         self.path, self.retention = writer.path, retention
         self.trouble: str | None = None  # why the disk refused the last changes; None: it did not
+        self.on_equivocation: Callable[[Equivocation], None] = lambda _: None  # told of every new one, in the loop
         self._writer, self._reader, self._work = writer, reader, work
         self._loop = asyncio.get_running_loop()
         self._changes: SimpleQueue[_Change | None] = SimpleQueue()  # None is the last
@@ -103,23 +116,44 @@ class Store:
         return await self._change(lambda file: [file.append(event) for event in events], sum(e.size for e in events))
 
     async def publish(
-        self,
-        publisher: PeerId,
-        topic: int,
-        time_ms: int,
-        payload: bytes,
-        sign: Callable[[int], bytes],
-        acks: int = 0,
+        self, source: bytes, topic: int, time_ms: int, make: Callable[[int, bytes], tuple[bytes, bytes]], acks: int = 0
     ) -> StoredEvent:
         """Keep an event of one's own under the next number of its stream, and only then send it to others.
 
-        The number is taken and used in one transaction, so that there are no gaps, and no number has two events,
-        whatever crashes. (Restoring an old copy of the file would break that: become a new peer then.) `sign` is given
-        the number, and is called in the writer's thread. With `acks`, it is on offer from the beginning (`offer`).
+        The number is taken and used in one transaction, so that there are no gaps, and no number of a source has two
+        events, whatever crashes. (Restored copies of the file are why sources have epochs.) `make` is given the number
+        and the fingerprint of the event before, and gives content and signature; it is called in the writer's thread.
+        With `acks`, the event is on offer from the beginning (`offer`).
         """
-        return await self._change(
-            lambda file: file.publish(publisher, topic, time_ms, payload, sign, acks), len(payload)
-        )
+        return await self._change(lambda file: file.publish(source, topic, time_ms, make, acks))
+
+    async def epoch(self, publisher: PeerId) -> int | None:
+        """The last epoch that this node, which is that publisher, began; None: none."""
+        return await self._ask(lambda file: file.epoch(publisher))
+
+    async def begin_epoch(self, publisher: PeerId, epoch: int) -> None:
+        """This node, which is that publisher, publishes in that epoch from now on."""
+        await self._change(lambda file: file.begin_epoch(publisher, epoch))
+
+    async def clock(self) -> tuple[int, int] | None:
+        """What `note_clock` noted last; None: nothing."""
+        return await self._ask(EventFile.clock)
+
+    async def note_clock(self, arrivals_ms: int, day_ms: int) -> None:
+        """What the clock of arrivals and the time of day are now (`steady_clock`)."""
+        await self._change(lambda file: file.note_clock(arrivals_ms, day_ms))
+
+    async def compare(self, event: StoredEvent) -> bool:
+        """Whether an event whose number is taken contradicts what is here; then the evidence is kept."""
+        return await self._change(lambda file: file.compare(event), event.size)
+
+    async def note_equivocation(self, found: Equivocation) -> bool:
+        """Keep evidence that somebody sent and that was checked; False if there is some of the stream already."""
+        return await self._change(lambda file: file.note_equivocation(found))
+
+    async def equivocations(self) -> list[Equivocation]:
+        """The evidence that is kept, one of a stream at most."""
+        return await self._ask(EventFile.equivocations)
 
     async def subscribe(self, topic: int, name: str, since_ms: int) -> None:
         """Remember that the application wants a topic, from this time on."""
@@ -141,13 +175,13 @@ class Store:
         """Note by stream what is the first event that the reader has not acknowledged."""
         await self._change(lambda file: file.positions.move(reader, positions))
 
-    async def offer(self, topic: int, sequence: int, acks: int) -> None:
+    async def offer(self, topic: int, epoch: int, sequence: int, acks: int) -> None:
         """Remember that an event of one's own waits for so many confirmations, or for somebody who takes it (0)."""
-        await self._change(lambda file: file.offers.add(topic, sequence, acks))
+        await self._change(lambda file: file.offers.add(topic, epoch, sequence, acks))
 
-    async def end_offer(self, topic: int, sequence: int) -> None:
+    async def end_offer(self, topic: int, epoch: int, sequence: int) -> None:
         """It waits no longer."""
-        await self._change(lambda file: file.offers.end(topic, sequence))
+        await self._change(lambda file: file.offers.end(topic, epoch, sequence))
 
     async def trim(self, now_ms: int) -> int:
         """Remove what is beyond the retention, in steps between which others may write; how many events that were.
@@ -169,24 +203,36 @@ class Store:
 
     # Questions
 
-    async def since(self, publisher: PeerId, topic: int, sequence: int, limit: int) -> list[StoredEvent]:
+    async def since(self, source: bytes, topic: int, sequence: int, limit: int) -> list[StoredEvent]:
         """A stream's events after this one, in order, at most so many."""
-        return await self._ask(lambda file: file.since(publisher, topic, sequence, limit))
+        return await self._ask(lambda file: file.since(source, topic, sequence, limit))
 
-    async def find(self, publisher: PeerId, topic: int, sequences: Iterable[int]) -> list[StoredEvent]:
+    async def find(self, source: bytes, topic: int, sequences: Iterable[int]) -> list[StoredEvent]:
         """Those of these events that are here, in the order asked for."""
-        return await self._ask(lambda file: file.find(publisher, topic, sequences))
+        return await self._ask(lambda file: file.find(source, topic, sequences))
 
-    async def missing(self, publisher: PeerId, topic: int, window: int) -> list[int]:
+    async def since_time(self, source: bytes, topic: int, first_ms: int, limit: int) -> list[StoredEvent]:
+        """A stream's events in order, from the first one on that came at this time or later, at most so many."""
+        return await self._ask(lambda file: file.since_time(source, topic, first_ms, limit))
+
+    async def over(self, source: bytes, topic: int, first_ms: int) -> int:
+        """The last event of a stream that came before this time, or that retention removed; 0: none."""
+        return await self._ask(lambda file: file.over(source, topic, first_ms))
+
+    async def newest_first(self, source: bytes, topic: int, first_ms: int, up_to: int, limit: int) -> list[StoredEvent]:
+        """A stream's events that came at this time or later, from this number down, at most so many."""
+        return await self._ask(lambda file: file.newest_first(source, topic, first_ms, up_to, limit))
+
+    async def missing(self, source: bytes, topic: int, window: int) -> list[int]:
         """Numbers among a stream's last `window` whose events have not come; removed ones are not missing."""
-        return await self._ask(lambda file: file.missing(publisher, topic, window))
+        return await self._ask(lambda file: file.missing(source, topic, window))
 
-    async def next_sequence(self, publisher: PeerId, topic: int) -> int:
+    async def next_sequence(self, source: bytes, topic: int) -> int:
         """The number that the stream's next event will have."""
-        return await self._ask(lambda file: file.next_sequence(publisher, topic))
+        return await self._ask(lambda file: file.next_sequence(source, topic))
 
-    async def last_sequences(self) -> dict[tuple[PeerId, int], int]:
-        """The last number of every stream, by publisher and topic; also where retention has left no event."""
+    async def last_sequences(self) -> dict[tuple[bytes, int], int]:
+        """The last number of every stream, by source and topic; also where retention has left no event."""
         return await self._ask(EventFile.last_sequences)
 
     async def subscriptions(self) -> dict[str, int]:
@@ -197,8 +243,8 @@ class Store:
         """Events of a topic in the order in which they came, after this arrival."""
         return await self._ask(lambda file: file.arrivals(topic, after, limit))
 
-    async def offers(self) -> list[tuple[int, int, int]]:
-        """Events of one's own that wait: topic, sequence, and how many confirmations are wanted."""
+    async def offers(self) -> list[tuple[int, int, int, int]]:
+        """Events of one's own that wait: topic, epoch, sequence, and how many confirmations are wanted."""
         return await self._ask(lambda file: file.offers.all())
 
     async def readers(self, topic: int) -> list[str]:
@@ -209,17 +255,23 @@ class Store:
         """Every stream of the reader's topic, and how far it has come there."""
         return await self._ask(lambda file: file.positions.places(reader))
 
-    async def stretch(
-        self, stream: int, publisher: PeerId, topic: int, first: int, limit: int
-    ) -> tuple[list[StoredEvent], int, int]:
-        """Events of a stream from the first on, in order, at most so many; its last number; and its floor.
+    async def beginnings(self, topic: int, since_ms: int | None) -> list[Place]:
+        """Where a reader without a name begins in every stream that is known (`Positions.beginnings`)."""
+        return await self._ask(lambda file: file.positions.beginnings(topic, since_ms))
+
+    async def streams(self, topic: int) -> list[Place]:
+        """Every stream of a topic, for a reader that has been nowhere."""
+        return await self._ask(lambda file: file.positions.streams(topic))
+
+    async def stretch(self, place: Place, topic: int, first: int, limit: int) -> Stretch:
+        """Events of a stream from the first on, in order, at most so many, and how far it goes.
 
         An event that comes while this is asked may be among them and beyond the last number, never the other way round.
         """
 
-        def look(file: EventFile) -> tuple[list[StoredEvent], int, int]:
-            last, floor = file.extent(stream)
-            return file.since(publisher, topic, first - 1, limit), last, floor
+        def look(file: EventFile) -> Stretch:
+            last, floor, aged = file.extent(place.stream)
+            return Stretch(file.since(place.source, topic, first - 1, limit), last, floor, aged)
 
         return await self._ask(look)
 
@@ -227,8 +279,8 @@ class Store:
         """The number of the last event of a topic that had come by this time, or by now; 0 if none had."""
         return await self._ask(lambda file: file.last_arrival(topic, before_ms))
 
-    async def possessed(self, topic: int, window: int) -> list[tuple[PeerId, int, int, list[int]]]:
-        """Streams of a topic, for a ledger: publisher, last, floor, and what is missing among the last `window`."""
+    async def possessed(self, topic: int, window: int) -> list[Possessed]:
+        """Streams of a topic, for a ledger, with what is missing among the last `window`."""
         return await self._ask(lambda file: file.possessed(topic, window))
 
     @property
@@ -264,8 +316,8 @@ class Store:
 
     def _write(self, *, wait: bool) -> Written:
         batch, more = self._gather(wait=wait)
-        self._commit(batch)
-        return Written(partial(_settle, batch), len(batch) + (not more), more)
+        found = self._commit(batch)
+        return Written(partial(self._settle, batch, found), len(batch) + (not more), more)
 
     def _gather(self, *, wait: bool) -> tuple[list[_Change], bool]:
         """What has come, at least one change if it waits; and whether more can come."""
@@ -282,7 +334,7 @@ class Store:
             pass
         return batch, True
 
-    def _commit(self, batch: list[_Change]) -> None:
+    def _commit(self, batch: list[_Change]) -> list[Equivocation]:
         try:
             self._writer.begin()
             for change in batch:
@@ -294,12 +346,25 @@ class Store:
                     change.error = error
             self._writer.commit()
             self.trouble = None
+            return self._writer.take_found()
         except Exception as error:
             explained = self._explained(error)
             self.trouble = str(explained)
             for change in batch:
                 change.error = explained
             self._undo()
+            return []
+
+    def _settle(self, batch: list[_Change], found: list[Equivocation]) -> None:
+        for one in found:
+            self.on_equivocation(one)
+        for change in batch:
+            if change.done.done():
+                continue  # whoever waited has given up
+            if change.error is not None:
+                change.done.set_exception(change.error)
+            else:
+                change.done.set_result(change.result)
 
     def _undo(self) -> None:
         try:
@@ -322,13 +387,3 @@ def _open_twice(folder: Path, synced: bool) -> tuple[EventFile, EventFile]:
     except BaseException:
         writer.close()
         raise
-
-
-def _settle(batch: list[_Change]) -> None:
-    for change in batch:
-        if change.done.done():
-            continue  # whoever waited has given up
-        if change.error is not None:
-            change.done.set_exception(change.error)
-        else:
-            change.done.set_result(change.result)

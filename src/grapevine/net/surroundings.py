@@ -12,6 +12,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -39,6 +40,14 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def this_boot() -> str:
+    """A name of the time since this machine was started, which no other has; "" where the system tells none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """The world of one node, from its opening to its end. `Node.open` takes it."""
@@ -47,6 +56,7 @@ class Surroundings:
     new_key: Callable[[], Ed25519PrivateKey] = new_key  # called once, for a folder that has none
     store_work: Callable[[], StoreWork] = ThreadedWork  # called once, when the store is opened
     aside: Aside = asyncio.to_thread
+    boot: Callable[[], str] = this_boot  # another whenever the machine was started
 
     def clock_ms(self) -> int:
         """Milliseconds since the epoch: what events and contacts are stamped with."""

@@ -42,12 +42,15 @@ from typing import Protocol
 from grapevine.model.errors import UsageError
 from grapevine.net.chronicle import Chronicle
 from grapevine.net.config import NodeConfig
-from grapevine.net.event_file import StoredEvent
+from grapevine.net.envelope import Gap
+from grapevine.net.event_file import Possessed
 from grapevine.net.inbox import Inbox
 from grapevine.net.ledger import Ledger
+from grapevine.net.ordered_reader import OrderedReader
 from grapevine.net.reader import Reader
+from grapevine.net.stamp import epoch_of_source, fingerprint, publisher_of
 from grapevine.net.store import Store
-from grapevine.net.surroundings import wall_clock_ms
+from grapevine.net.stored_event import StoredEvent
 from grapevine.systems.contracts.peer import Address
 
 
@@ -91,8 +94,8 @@ class Topic:
     name: str = ""  # as the application calls it; "" unless it is wanted
     is_wanted: bool = False
     is_for_good: bool = False  # wanted without a reader, too
-    since_ms: int = 0  # events are wanted from this time on
-    readers: list[Inbox | Reader] = field(default_factory=list)
+    since_ms: int = 0  # events that came from this time on are wanted
+    readers: list[Inbox | OrderedReader] = field(default_factory=list)
     member_until: float | None = None  # it published here, and is a member until then
     publications: int = 0  # under way
     changes: int = 0  # under way, or waiting for their turn
@@ -130,7 +133,7 @@ class Topics:
         ledger: Ledger,
         overlay: Overlay,
         chronicle: Chronicle,
-        clock_ms: Callable[[], int] = wall_clock_ms,
+        clock_ms: Callable[[], int],
     ) -> None:
         self._config, self._store, self._ledger = config, store, ledger
         self._overlay, self._chronicle, self._clock_ms = overlay, chronicle, clock_ms
@@ -163,7 +166,7 @@ class Topics:
         return (topic for topic in self._topics.values() if topic.is_wanted)
 
     def since_ms(self, topic_id: int) -> int:
-        """From when on events are wanted (ms since the epoch); who only carries a topic looks back `recover_s`."""
+        """From when on events are wanted, by the clock of arrivals (ms); who only carries looks back `recover_s`."""
         topic = self._topics.get(topic_id)
         if topic is not None and topic.is_wanted:
             return topic.since_ms
@@ -195,7 +198,7 @@ class Topics:
         async with self._changing(topic_id) as topic:
             await self._forget(topic)
 
-    async def enter(self, inbox: Inbox) -> None:
+    async def enter(self, inbox: Inbox | OrderedReader) -> None:
         """A reader comes: the topic is wanted as long as there is one."""
         if self._is_closed:
             raise UsageError("the node is closed; open another")
@@ -233,7 +236,7 @@ class Topics:
                     reader.close()
             return await self._store.forget_reader(topic_id, name)
 
-    async def leave(self, inbox: Inbox | Reader) -> None:
+    async def leave(self, inbox: Inbox | OrderedReader) -> None:
         """A reader goes. After the last one the topic is forgotten, unless it is wanted for good."""
         self._topics[inbox.topic_id].readers.remove(inbox)
         async with self._changing(inbox.topic_id) as topic:
@@ -318,7 +321,8 @@ class Topics:
 
         Called within `publishing`.
         """
-        self._ledger.note(event.topic, event.publisher.full, event.sequence, self._overlay.now)
+        head = fingerprint(event.sequence, event.payload)
+        self._ledger.note(event.topic, event.source, event.sequence, self._overlay.now, head)
         self._chronicle.on_published(event, asked_us)
         self.deliver(event, event.publisher.address, pulled=False)
 
@@ -361,6 +365,14 @@ class Topics:
             for reader in topic.readers:
                 reader.put(event)
 
+    def on_lost(self, topic_id: int, source: bytes, first: int, last: int) -> None:
+        """Events were given up: readers in the order of arrival are told now, others when they come to the place."""
+        topic = self._topics.get(topic_id)
+        for reader in topic.readers if topic is not None else ():
+            if isinstance(reader, Inbox):
+                publisher, epoch = publisher_of(source), epoch_of_source(source)
+                reader.put_gap(Gap(reader.topic, publisher, first, last, "given up", epoch))
+
     @asynccontextmanager
     async def _changing(self, topic_id: int) -> AsyncIterator[Topic]:
         """The topic, for one change of it at a time."""
@@ -380,6 +392,5 @@ class Topics:
     async def _open_account(self, topic_id: int) -> None:
         self._ledger.open(topic_id, await self._possessed(topic_id), self._overlay.now)
 
-    async def _possessed(self, topic_id: int) -> list[tuple[bytes, int, int, list[int]]]:
-        possessed = await self._store.possessed(topic_id, self._config.gap_limit)
-        return [(publisher.full, last, floor, missing) for publisher, last, floor, missing in possessed]
+    async def _possessed(self, topic_id: int) -> list[Possessed]:
+        return await self._store.possessed(topic_id, self._config.gap_limit)

@@ -23,7 +23,7 @@ import msgspec
 from grapevine.model.errors import PeerError, UsageError
 from grapevine.systems.contracts.peer import Message
 
-VERSION = 1
+VERSION = 2  # 1 had no epochs: events were named by publisher and number
 FRAME_LIMIT = 1 << 20  # bytes after the length; ours: a payload of a megabyte is a file, not an event
 LENGTH_BYTES = 4
 

@@ -62,6 +62,8 @@ class Torturer:
         machine = self._machines[fault.nodes[0]]
         if fault.kind in ("crash", "power", "leave"):
             return self._take_down(fault, machine)
+        if fault.kind == "restore":
+            return self._restore_later(machine)
         if fault.kind in ("cut", "one-way", "slow-link", "lossy-link", "reset"):
             return self._disturb(fault)
         if fault.kind == "full-disk":
@@ -84,6 +86,19 @@ class Torturer:
         else:
             machine.crash(power=fault.kind == "power")
         return machine.start
+
+    def _restore_later(self, machine: Machine) -> Undo | None:
+        """A backup is taken now; when the fault's time is over, the machine loses power and gets its folder back."""
+        if machine.node is None:
+            return None
+        backup = machine.back_up()
+
+        def restore() -> None:
+            machine.crash(power=True)
+            machine.restore(backup)
+            machine.start()
+
+        return restore
 
     def _disturb(self, fault: Fault) -> Undo | None:
         network, side = self._network, [self._machines[number].host for number in fault.nodes]

@@ -6,6 +6,7 @@ The folder, the wall clock, the disk and the readers' places belong to the machi
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,6 +52,14 @@ class World:
     settings: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A copy of a machine's folder."""
+
+    folder: Path
+    at_s: float
+
+
 def host_of(number: int) -> str:
     """The address of a machine."""
     return f"10.0.{number // 250}.{number % 250 + 1}"
@@ -70,7 +79,9 @@ class Machine:
         self.up_s = 0.0  # likewise
         self.world, self._number = world, number
         self.readers = {topic: DurableReader(self.name, topic, world.oracle, self.pace) for topic in interests}
-        self._live = [LiveReader(self.name, topic, world.oracle, self.pace) for topic in live]
+        ordered = number % 2 == 0
+        self._live = [LiveReader(self.name, topic, world.oracle, self.pace, ordered=ordered) for topic in live]
+        self._boots, self._backups = 1, 0
         self._reading: dict[str, asyncio.Task[None]] = {}  # by topic of durable readers
         self._process: Process | None = None
         self._session: asyncio.Task[None] | None = None
@@ -102,6 +113,7 @@ class Machine:
         contacts = self.world.folder / self.host / CONTACTS_FILE
         before = contacts.read_bytes() if contacts.exists() else None
         self._process.is_dead = True
+        self._boots += power
         self.world.network.on_crash(self.host, self._process, power=power)
         if self._work is not None:
             self._work.kill()
@@ -111,6 +123,21 @@ class Machine:
             contacts.write_bytes(before)
         (self.world.folder / self.host / LOCK_FILE).unlink(missing_ok=True)  # the dead hold no locks
         self._session = None
+
+    def back_up(self) -> Backup:
+        """A copy of the folder as it is now, while the node runs."""
+        self._backups += 1
+        copy = self.world.folder / f"{self.host} {self._backups}"
+        shutil.copytree(self.world.folder / self.host, copy)
+        return Backup(copy, self.world.loop.time())
+
+    def restore(self, backup: Backup) -> None:
+        """The folder becomes what it was. The node must not run."""
+        folder = self.world.folder / self.host
+        shutil.rmtree(folder)
+        shutil.copytree(backup.folder, folder)
+        self.world.oracle.on_restored(self.name, backup.at_s)
+        self.world.transcript.say(self.name, f"has its folder of {backup.at_s:.3f} s again")
 
     async def leave(self) -> None:
         """The node closes in good order."""
@@ -145,7 +172,11 @@ class Machine:
             data_dir=world.folder / self.host,
             transport=transport_of(world.network, self.host, self._process),
             surroundings=Surroundings(
-                self.clock.now_us, partial(key_from, f"torture {world.seed} {self._number}"), self._make_disk, _inline
+                self.clock.now_us,
+                partial(key_from, f"torture {world.seed} {self._number}"),
+                self._make_disk,
+                _inline,
+                lambda: f"boot {self._boots}",
             ),
             parameters=world.parameters,
             **NodeConfig(**world.settings).as_dict(),

@@ -7,11 +7,13 @@ The promises, of a network in which faults have stopped and which had time to he
 2. *Once.* No event is read twice in one session of a reader, nor reported as lost.
 3. *True.* Nothing is read that was not published, in that topic and by that publisher; an event that was acknowledged
    is read under the number that its publisher was told.
-4. *In order.* A named reader is given events and gaps of one publisher by rising numbers, in each of its sessions.
-5. *Fixed.* One publisher, topic and number stand for one payload, everywhere and always.
+4. *In order.* A reader, unless it wants the order of arrival, is given events and gaps of one publisher and epoch by
+   rising numbers, in each of its sessions.
+5. *Fixed.* One publisher, topic, epoch and number stand for one payload, everywhere and always.
 
 An event is acknowledged when `publish` has returned, or has raised `NoPath`: it is on the publisher's disk then.
-What was being published when the publisher crashed may exist or not; it must be true and fixed in any case. The oracle
+What was being published when the publisher crashed, or since the backup that became its folder again, may exist or not;
+it must be true and fixed in any case. The oracle
 uses nothing that nodes say about themselves but the losses that they report.
 """
 
@@ -22,7 +24,7 @@ from dataclasses import dataclass, field
 
 from grapevine.net.envelope import Event, Gap
 
-Number = tuple[bytes, str, int]  # publisher, topic, sequence
+Number = tuple[bytes, str, int, int]  # publisher, topic, epoch, sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,8 @@ class Oracle:
         self._ids: dict[str, bytes] = {}  # of nodes, by name
         self._payloads: dict[Number, bytes] = {}
         self._sessions: dict[str, tuple[int, set[Number]]] = {}  # of every reader the present one, and what it read
-        self._reached: dict[
-            tuple[str, bytes], int
-        ] = {}  # by named reader and publisher: its last number in this session
+        # By ordered reader, publisher and epoch: its last number in this session.
+        self._reached: dict[tuple[str, bytes, int], int] = {}
 
     # What publishers tell
 
@@ -93,13 +94,23 @@ class Oracle:
         publication = self._publications[payload]
         publication.outcome = "acknowledged"
         if event is not None:
-            publication.number = event.publisher.full, event.topic, event.sequence
+            publication.number = event.publisher.full, event.topic, event.epoch, event.sequence
             self._fix(publication.number, payload)
 
     def on_refused(self, payload: bytes) -> None:
         """The publisher was told that it could not be kept."""
         self.counts["refused"] += 1
         self._publications[payload].outcome = "refused"
+
+    def on_restored(self, node: str, at_s: float) -> None:
+        """A node lost its folder and got that of an earlier time. What it published since then may be lost, unless
+        others have it; what its readers subscribed to since then it does not know."""
+        for publication in self._publications.values():
+            if publication.publisher == node and publication.began_s >= at_s and publication.outcome == "acknowledged":
+                publication.outcome = "unknown"
+        later = [one.reader for one in self._subscriptions.values() if one.node == node and one.since_s >= at_s]
+        for reader in later:
+            del self._subscriptions[reader]
 
     # What readers tell
 
@@ -119,9 +130,9 @@ class Oracle:
             del self._reached[key]
 
     def on_given(self, reader: str, item: Event | Gap) -> None:
-        """A named reader was given an event or a gap, in this order."""
+        """A reader that reads in order was given an event or a gap."""
         first, last = (item.sequence, item.sequence) if isinstance(item, Event) else (item.first, item.last)
-        key = reader, item.publisher.full
+        key = reader, item.publisher.full, item.epoch
         if isinstance(item, Event):
             self.on_read(reader, item)
         else:
@@ -136,7 +147,7 @@ class Oracle:
     def on_read(self, reader: str, event: Event) -> None:
         """A reader was given an event."""
         self.counts["read"] += 1
-        number = event.publisher.full, event.topic, event.sequence
+        number = event.publisher.full, event.topic, event.epoch, event.sequence
         session, read = self._sessions[reader]
         if number in read:
             self._broken("once", f"{reader} was given {_named(event)} twice in its session {session}")
@@ -161,7 +172,7 @@ class Oracle:
     def _fix(self, number: Number, payload: bytes) -> None:
         before = self._payloads.setdefault(number, payload)
         if before != payload:
-            self._broken("fixed", f"number {number[2]} in {number[1]} stands for {before!r} and {payload!r}")
+            self._broken("fixed", f"number {number[3]} in {number[1]} stands for {before!r} and {payload!r}")
 
     # The judgement
 
@@ -192,7 +203,7 @@ class Oracle:
         lost = self.unreported(up)
         reported = len(self.missing(up)) - len(lost)
         for subscription, publication in lost:
-            told = f", number {publication.number[2]}" if publication.number else ""
+            told = f", number {publication.number[3]}" if publication.number else ""
             self._broken(
                 "complete",
                 f"{subscription.reader} never got {publication.payload.decode()} of {publication.publisher}"
@@ -204,7 +215,9 @@ class Oracle:
         """Whether a gap covers it; if its number is unknown (`NoPath`, and nobody read it), whether there is one."""
         number = publication.number or numbers.get(publication.payload)
         gaps = subscription.lost.get(self._ids[publication.publisher], [])
-        return bool(gaps) if number is None else any(gap.first <= number[2] <= gap.last for gap in gaps)
+        if number is None:
+            return bool(gaps)
+        return any(gap.epoch == number[2] and gap.first <= number[3] <= gap.last for gap in gaps)
 
     def blame(self, promise: str, text: str) -> None:
         """Something else went wrong that must not, whatever befalls a node."""

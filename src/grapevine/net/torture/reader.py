@@ -73,21 +73,26 @@ class DurableReader:
 
 
 class LiveReader:
-    """Takes what comes in one session of a node, through an inbox. It misses nothing while it is there."""
+    """Takes what comes in one session of a node, in order or as it arrives. It misses nothing while it is there."""
 
-    def __init__(self, node: str, topic: str, oracle: Oracle, pace: Pace) -> None:
-        self.name, self.topic = f"{node}/{topic}/live", topic
+    def __init__(self, node: str, topic: str, oracle: Oracle, pace: Pace, *, ordered: bool) -> None:
+        self.name, self.topic, self._ordered = f"{node}/{topic}/live", topic, ordered
         self._oracle, self._pace = oracle, pace
-        self._seen: set[tuple[bytes, int]] | None = None  # None while it is not there
+        self._seen: set[tuple[bytes, int, int]] | None = None  # None while it is not there
         self._from = 0  # arrivals after this one are for it
+        self._first: dict[bytes, int] = {}  # by source: the first number that is for it, if it reads in order
 
     async def read(self, node: Node) -> None:
         """Read until cancelled, or until the node closes."""
         self._oracle.on_session(self.name)
         while True:
             try:
-                async with node.subscribe(self.topic, size=_LIVE_SIZE) as events:
-                    await self._read_on(node, events)
+                if self._ordered:
+                    async with node.subscribe(self.topic, size=_LIVE_SIZE) as events:
+                        await self._read_on(node, events)
+                else:
+                    async with node.subscribe(self.topic, size=_LIVE_SIZE, ordered=False) as arriving:
+                        await self._read_on(node, arriving)
                     return
             except GrapevineError:
                 self._seen = None
@@ -96,14 +101,21 @@ class LiveReader:
                     return  # it was to end, and the disk refused while it left
                 await asyncio.sleep(_AGAIN_S)
 
-    async def _read_on(self, node: Node, events: AsyncIterator[Event]) -> None:
-        self._from = await node.parts.store.last_arrival(node.parts.system.topic(self.topic))
+    async def _read_on(self, node: Node, events: AsyncIterator[Event | Gap]) -> None:
+        topic = node.parts.system.topic(self.topic)
+        self._from = await node.parts.store.last_arrival(topic)
+        if self._ordered:
+            self._first = {place.source: place.next or 1 for place in await node.parts.store.beginnings(topic, None)}
         self._seen = set()
         while True:
             try:
-                async for event in events:
-                    self._seen.add((event.publisher.full, event.sequence))
-                    self._oracle.on_read(self.name, event)
+                async for item in events:
+                    if isinstance(item, Event):
+                        self._seen.add((item.publisher.full, item.epoch, item.sequence))
+                    if self._ordered:
+                        self._oracle.on_given(self.name, item)
+                    elif isinstance(item, Event):
+                        self._oracle.on_read(self.name, item)
                     await self._pace.after_event()
                 return
             except Lagged as lagged:  # the inbox was closed before it had read everything
@@ -114,4 +126,9 @@ class LiveReader:
         if self._seen is None:
             return []
         kept = await node.parts.store.arrivals(node.parts.system.topic(self.topic), self._from, 1_000_000)
-        return [event.sequence for event in kept if (event.publisher.full, event.sequence) not in self._seen]
+        return [
+            event.sequence
+            for event in kept
+            if (event.publisher.full, event.epoch, event.sequence) not in self._seen
+            and event.sequence >= self._first.get(event.source, 1)
+        ]

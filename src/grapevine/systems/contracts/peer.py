@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # a live node has neither tables nor workloads, nor the packa
 
 FROM_BEHIND = ("fan", "child", "reverse")  # roles of links that the other end chose: it counts them as its own
 ADMIRERS = ("fan",)  # of these, roles in which it serves for nothing: no neighbours in tables
+NUMBERS_OF_AN_EPOCH = 1 << 28  # a publisher's numbers rise by one, but for a jump to one more than a multiple of this
 Address = int  # a node's number in a simulation; live, the first 64 bits of its id
 
 

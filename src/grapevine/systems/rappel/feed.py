@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
-from grapevine.systems.contracts.peer import Address
+from grapevine.systems.contracts.peer import NUMBERS_OF_AN_EPOCH, Address
 from grapevine.systems.rappel.messages import Ancestors, Position, Pull, Update
 from grapevine.systems.rappel.position import apart_ms
 
@@ -159,7 +159,8 @@ class Feed:
 
     def missing(self, window: int) -> tuple[int, ...]:
         """Sequence numbers of updates that exist, are recent enough for others to have them, and are not here."""
-        return tuple(n for n in range(max(1, self.last - window + 1), self.last + 1) if n not in self.cache)
+        first = self.last - (self.last - 1) % NUMBERS_OF_AN_EPOCH  # no update has a number between two epochs
+        return tuple(n for n in range(max(1, first, self.last - window + 1), self.last + 1) if n not in self.cache)
 
     def keep(self, update: Update, window: int) -> bool:
         """Keep an update, and drop those that fall out of the window; False if it is known, or too old to tell."""
