@@ -56,7 +56,7 @@ class Assembly:
     ) -> None:
         self.config, self.endpoint, self.is_closing = config, ("", 0), False
         self.folder, self.system, self.store = folder, system, folder.store
-        self.surroundings, clock_ms = surroundings, surroundings.clock_ms
+        self.surroundings = surroundings
         passed_s = asyncio.get_running_loop().time
         self.clock = folder.clock
         self.health = Health(self, self.clock, passed_s)

@@ -38,6 +38,7 @@ from pathlib import Path
 import msgspec
 
 from grapevine.model.identity import PeerId
+from grapevine.net.private_files import make_private_file
 from grapevine.net.stamp import next_epoch, source_of
 from grapevine.net.store import STORE_FILE, Store
 from grapevine.net.surroundings import Surroundings
@@ -108,6 +109,7 @@ def say_goodbye(folder: Path, surroundings: Surroundings) -> None:
         return
     partial = folder / f".{GOODBYE_FILE}.partial"
     with contextlib.suppress(OSError):
+        make_private_file(partial)
         partial.write_bytes(msgspec.json.encode(state))
         partial.replace(folder / GOODBYE_FILE)
 

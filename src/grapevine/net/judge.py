@@ -56,7 +56,9 @@ class Judge:
         elif answer.sequence is None:
             self._oracle.on_acknowledged(payload, None)
         else:
-            self._oracle.on_acknowledged(payload, Event(topic, self._peers[node], answer.sequence, 0.0, payload, answer.epoch))
+            self._oracle.on_acknowledged(
+                payload, Event(topic, self._peers[node], answer.sequence, 0.0, payload, answer.epoch)
+            )
 
     def on_given(self, process: int, given: Given) -> None:
         """A reader was given something; `process` counts the processes that its group has had."""
