@@ -144,7 +144,7 @@ def test_who_waits_in_vain_is_told_and_the_event_stays_on_offer(tmp_path: Path) 
             world.host.is_open = False
             with pytest.raises(NoPath, match="nobody could take event 1 within 0 s; it is kept"):
                 await world.publishing.publish("x", b"news", 0.0)
-            assert await world.store.offers() == [(topic, 1, 0)] and not world.publishing.is_awaited
+            assert await world.store.offers() == [(topic, 0, 1, 0)] and not world.publishing.is_awaited
             world.host.now += 10_000  # long after its membership would have ended
             world.topics.follow()
             assert world.topics.state(topic) is State.PUBLISHED

@@ -125,7 +125,9 @@ class OrderedReader:
         Called once by the node, after the topic is wanted.
         """
         for place in await self._store.beginnings(self.topic_id, self.since_ms):
-            self._add_line(place)
+            line = self._add_line(place)
+            if self.since_ms is not None:  # its events are in the store already
+                self._behind[place.source] = line
 
     def put(self, event: StoredEvent) -> None:
         """An event is in the store. Called by the node for every one of the topic; never waits."""

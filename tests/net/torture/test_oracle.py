@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from grapevine.model.identity import PeerId
@@ -121,3 +123,31 @@ def test_one_number_stands_for_one_payload() -> None:
     oracle.on_acknowledged(b"1", event(b"1"))
     oracle.on_acknowledged(b"2", event(b"2"))
     assert broken(oracle) == ["fixed"]
+
+
+def test_what_a_restored_node_published_since_its_backup_may_be_lost_but_keeps_its_meaning() -> None:
+    oracle = told()
+    oracle.on_acknowledged(b"1", event(b"1"))
+    oracle.on_restored("alice", at_s=1.5)
+    assert oracle.judge({"bob"}) == 0 and broken(oracle) == []
+    oracle.on_read("reader", event(b"1"))  # somebody else had it
+    oracle.on_publish("alice", "x", b"2", now=3.0)
+    oracle.on_acknowledged(b"2", event(b"2"))  # the number is used again, in the same epoch
+    assert broken(oracle) == ["fixed"]
+
+
+def test_a_number_of_another_epoch_is_another_number() -> None:
+    oracle = told()
+    oracle.on_acknowledged(b"1", event(b"1"))
+    oracle.on_given("reader", event(b"1"))
+    oracle.on_publish("alice", "x", b"2", now=3.0)
+    oracle.on_acknowledged(b"2", replace(event(b"2"), epoch=9))
+    oracle.on_given("reader", replace(event(b"2"), epoch=9))
+    assert oracle.judge({"bob"}) == 0 and broken(oracle) == []
+
+
+def test_a_restored_reader_is_owed_nothing_that_came_before_it_subscribed_again() -> None:
+    oracle = told()
+    oracle.on_restored("bob", at_s=0.5)  # its subscription is of 1.0
+    oracle.on_acknowledged(b"1", event(b"1"))
+    assert oracle.judge({"bob"}) == 0 and broken(oracle) == []
