@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 
 from grapevine.net import Node
-from grapevine.net.envelope import envelope_of
 from grapevine.net.messages import Digest, Holdings, Kept, Want
+from grapevine.net.stamp import source_of
 from grapevine.systems.vitis.peer.messages import Notify
 from tests.hostile.attackers import made_up, say
 from tests.net.hostile import Client, envelope, eventually
 from tests.net.missed import TOPIC, news, publish
-from tests.net.nodes import during, opening
+from tests.net.nodes import during, next_event, opening
 
 PUBLISHERS, EVENTS = 1_000, 21
 
@@ -38,18 +38,18 @@ def test_a_topic_that_a_digest_names_two_thousand_times_costs_no_more_than_fifty
     during(scenario(), timeout=120)
 
 
-async def answer_in_vain(client: Client, publisher: bytes) -> None:
+async def answer_in_vain(client: Client, source: bytes) -> None:
     """Claim to have all of a stream, and answer every question about it with nothing."""
-    claim = Holdings(((TOPIC, publisher, EVENTS, ()),), (TOPIC,), True)
+    claim = Holdings(((TOPIC, source, EVENTS, (), b""),), (TOPIC,), True)
     while True:
         client.send(claim)
         want = await client.hear(lambda message: isinstance(message, Want), timeout=30)
-        client.send(Kept(want.topic, want.publisher, ()))
+        client.send(Kept(want.topic, want.source, ()))
 
 
 async def last_event(node: Node) -> Notify:
-    (found,) = await node.parts.store.find(node.id, TOPIC, [EVENTS])
-    return Notify(TOPIC, EVENTS, node.id.address, envelope_of(found))
+    (found,) = await node.parts.store.find(source_of(node.id), TOPIC, [EVENTS])
+    return Notify(TOPIC, EVENTS, node.id.address, found.envelope)
 
 
 def test_a_stranger_that_has_nothing_makes_nobody_give_up_what_an_honest_partner_has(tmp_path: Path) -> None:
@@ -60,13 +60,13 @@ def test_a_stranger_that_has_nothing_makes_nobody_give_up_what_an_honest_partner
                 async with Client.dial(node.endpoint, tmp_path / "m") as client:
                     await client.enter()
                     client.send(await last_event(holder))
-                    lying = asyncio.create_task(answer_in_vain(client, holder.id.full))
+                    lying = asyncio.create_task(answer_in_vain(client, source_of(holder.id)))
                     await asyncio.sleep(8.0)
                     given_up = node.stats()["given_up"]
                     say("a stranger's empty Kept", "events given up of 21", given_up)
                     lying.cancel()
                 await node.join("{}:{}".format(*holder.endpoint))
-                got = {(await events.get(30)).payload for _ in range(EVENTS)}
+                got = {(await next_event(events, 30)).payload for _ in range(EVENTS)}
                 assert given_up == 0 and got == set(news(1, EVENTS))
 
     during(scenario())

@@ -19,8 +19,16 @@ if TYPE_CHECKING:
     from grapevine.net.verdicts import Verdict
 
 __all__ = [
-    "Event", "Gap", "Inbox", "Lagged", "NoPath", "Node", "NotConfirmed",
-    "OrderedReader", "Reader", "Verdict",
+    "Event",
+    "Gap",
+    "Inbox",
+    "Lagged",
+    "NoPath",
+    "Node",
+    "NotConfirmed",
+    "OrderedReader",
+    "Reader",
+    "Verdict",
 ]
 
 _HOMES = {  # imported when they are first used: a command that talks to a node in another process needs none of it

@@ -42,6 +42,7 @@ from random import Random
 from typing import NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
+from grapevine.model.errors import PeerError
 from grapevine.net.conduct import EXCESS
 from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
