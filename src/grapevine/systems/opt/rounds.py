@@ -18,11 +18,11 @@ from grapevine.blocks.views import FRIEND_TIES, NOBODY
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import stream
 from grapevine.model.config import parameter
-from grapevine.systems.contracts.rounds import Delivery, GossipConfig, GossipSystem
+from grapevine.systems.contracts.rounds import Delivery, FloodingConfig, GossipConfig, GossipSystem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptConfig(GossipConfig):
+class OptConfig(GossipConfig, FloodingConfig):
     """OPT: an overlay per topic by coverage, with bounded or unbounded degree."""
 
     table_size: int | None = parameter(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grapevine.model.config import parameter
-from grapevine.systems.contracts.rounds import GossipConfig
+from grapevine.systems.contracts.rounds import FloodingConfig, GossipConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +76,15 @@ class TrellisRules(GossipConfig):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrellisConfig(TrellisRules):
+class TrellisConfig(TrellisRules, FloodingConfig):
     """Trellis: clusters on agreed links, joined by bridges of single nodes."""
+
+    dissemination: str = parameter(
+        "tree",
+        "events follow a tree of the edges of the topic, while lazy links tell ids, or flood them",
+        source="Plumtree (blocks/eager_links)",
+        choices=("flood", "tree"),
+    )
 
     bridges: bool = parameter(
         True,
