@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks.views import NOBODY
-from grapevine.kernels.csr import Columns, find
-from grapevine.kernels.jit import njit
+from grapevine.kernels.csr import Columns
+from grapevine.kernels.jit import borrowing, inlined, njit
 from grapevine.systems.trellis.rules import (
     MOST_HOPS,
     has_lost_parent,
@@ -28,7 +28,7 @@ from grapevine.systems.trellis.rules import (
     rank_of,
     shared_value,
 )
-from grapevine.systems.trellis.state import Labels, Memory, Overlay, slot_of
+from grapevine.systems.trellis.state import Labels, Memory, Overlay, entry_of, slot_of
 
 _WORST = np.uint64(2**64 - 1)
 
@@ -88,25 +88,37 @@ def hear(
 
     `offers` has the best bridge that offered itself to each entry in this round, or NOBODY.
     """
-    after, values = out
     starts, most = overlay.profiles.starts, 0
     for p in range(nodes[0], nodes[1]):
         most = max(most, starts[p + 1] - starts[p])
-    best = new_best(most)
+    _hear_all(nodes, overlay, patience, (offers, before), memory, new_best(most), out)
+
+
+@borrowing
+def _hear_all(
+    nodes: tuple[int, int],
+    overlay: Overlay,
+    patience: Patience,
+    told: tuple[Columns, Labels],
+    memory: Memory,
+    best: Best,
+    out: tuple[Labels, NDArray[np.float64]],
+) -> None:
+    (offers, before), (after, values), starts = told, out, overlay.profiles.starts
     for p in range(nodes[0], nodes[1]):
-        values[p, :] = 0.0
         if not overlay.alive[p]:
-            after.root[starts[p] : starts[p + 1]] = NOBODY
+            for e in range(starts[p], starts[p + 1]):
+                after.root[e] = NOBODY
             continue
         _start(p, overlay, offers, before, memory, best)
         for s in range(overlay.links.shape[1]):
-            q = overlay.links[p, s]
+            q, values[p, s] = overlay.links[p, s], 0.0
             if q != NOBODY and overlay.alive[q]:
-                values[p, s] = _hear_one(p, q, overlay, patience, before, memory, best, after)
+                values[p, s] = _hear_one((p, q), overlay, patience, before, memory, best, after)
         _finish(p, overlay, patience, before, memory, best, after)
 
 
-@njit
+@inlined
 def _start(p: int, overlay: Overlay, offers: Columns, before: Labels, memory: Memory, best: Best) -> None:
     """The node's own label is the first candidate, and what was offered to itself the first offer. A lost parent's
     label is buried."""
@@ -122,19 +134,18 @@ def _start(p: int, overlay: Overlay, offers: Columns, before: Labels, memory: Me
             best.bridge_hash[i], best.member_hash[i] = offer_hash(topic, offers[e]), offer_hash(topic, p)
         parent = before.parent[e]
         if parent != NOBODY:
-            f = -1
+            f = np.int64(-1)
             if overlay.alive[parent] and slot_of(overlay.links, p, parent) >= 0:
-                f = find(profiles.topics, profiles.starts[parent], profiles.starts[parent + 1], topic)
+                f = entry_of(parent, topic, profiles)
             rank = before.rank[f] if f >= 0 else _WORST
             if has_lost_parent(f >= 0, before.rank[e], rank):
                 memory.tomb_root[e], memory.tomb_tick[e] = before.root[e], before.tick[e]
                 memory.tomb_hops[e] = before.hops[e]
 
 
-@njit
+@inlined
 def _hear_one(
-    p: int,
-    q: int,
+    pair: tuple[int, int],
     overlay: Overlay,
     patience: Patience,
     before: Labels,
@@ -142,8 +153,8 @@ def _hear_one(
     best: Best,
     after: Labels,
 ) -> float:
-    """Take in what the neighbour q told of the topics that it shares with p; returns what the link is worth in them."""
-    starts, topics = overlay.profiles.starts, overlay.profiles.topics
+    """Take in what the second of the pair told of the topics that both want; returns what the link is worth in them."""
+    (p, q), starts, topics = pair, overlay.profiles.starts, overlay.profiles.topics
     first, value = starts[p], 0.0
     e, end, f, last = first, starts[p + 1], starts[q], starts[q + 1]
     while e < end and f < last:
@@ -163,7 +174,7 @@ def _hear_one(
             best.neighbours[i] += 1
             if is_other_way(same, before.hops[f], before.hops[e], is_parent, is_child):
                 after.has_other_way[e] = True
-            _hear_label(p, q, e, f, i, before, memory, best)
+            _hear_label(pair, (e, f), i, before, memory, best)
             if is_parent:
                 best.choice[i] = f if same else e  # a parent that moves to another root has nothing to say of this one
             if is_child and same:
@@ -173,9 +184,12 @@ def _hear_one(
     return value
 
 
-@njit
-def _hear_label(p: int, q: int, e: int, f: int, i: int, before: Labels, memory: Memory, best: Best) -> None:
-    """The neighbour's label is a candidate of the node's, at position i."""
+@inlined
+def _hear_label(
+    pair: tuple[int, int], entries: tuple[int, int], i: int, before: Labels, memory: Memory, best: Best
+) -> None:
+    """The neighbour's label is a candidate of the node's, at position i. Both are nodes and their entries."""
+    (p, q), (e, f) = pair, entries
     rank, root, hops = before.rank[f], before.root[f], np.int64(before.hops[f])
     if rank > best.rank[i] or (rank == best.rank[i] and hops + 1 > best.hops[i]):
         return  # most are not better; so ask before anything is hashed
@@ -190,18 +204,18 @@ def _hear_label(p: int, q: int, e: int, f: int, i: int, before: Labels, memory: 
         best.tick[i], best.hops[i], best.parent[i] = before.tick[f], hops + 1, q
 
 
-@njit
+@inlined
 def _hear_offer(topic: int, f: int, i: int, before: Labels, best: Best) -> None:
     """What a child, of the same cluster, was offered goes up."""
     if before.offer_bridge[f] != NOBODY and before.offer_hops[f] < MOST_HOPS:
         offer = offer_hash(topic, before.offer_bridge[f]), offer_hash(topic, before.offer_member[f])
         if is_better_offer(offer, (best.bridge_hash[i], best.member_hash[i])):
-            best.bridge_hash[i], best.member_hash[i] = offer
+            best.bridge_hash[i], best.member_hash[i] = offer[0], offer[1]
             best.bridge[i], best.member[i] = before.offer_bridge[f], before.offer_member[f]
             best.below[i] = before.offer_hops[f] + 1
 
 
-@njit
+@inlined
 def _finish(
     p: int, overlay: Overlay, patience: Patience, before: Labels, memory: Memory, best: Best, after: Labels
 ) -> None:
@@ -234,7 +248,7 @@ def _finish(
         _choose(p, e, (now, patience.linger_rounds), before, memory, best.choice[i], after)
 
 
-@njit
+@inlined
 def _choose(
     p: int, e: int, times: tuple[int, int], before: Labels, memory: Memory, follows: int, after: Labels
 ) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import NOBODY
 from grapevine.kernels.csr import Columns
-from grapevine.kernels.jit import njit
+from grapevine.kernels.jit import borrowing, inlined, njit
 from grapevine.systems.trellis.rules import link_tie, offer_hash
 from grapevine.systems.trellis.state import Flags, Labels, Overlay, slot_of
 
@@ -59,8 +59,12 @@ def new_sight(topics: int) -> Sight:
 @njit
 def offer(nodes: tuple[int, int], overlay: Overlay, labels: Labels, out: Offers) -> None:
     """What the nodes first … last-1 offer, added to `out`."""
+    _offer_all(nodes, overlay, labels, new_sight(len(overlay.profiles.weights)), out)
+
+
+@borrowing
+def _offer_all(nodes: tuple[int, int], overlay: Overlay, labels: Labels, sight: Sight, out: Offers) -> None:
     starts, topics, links = overlay.profiles.starts, overlay.profiles.topics, overlay.links
-    sight = new_sight(len(overlay.profiles.weights))
     for b in range(nodes[0], nodes[1]):
         if not overlay.alive[b]:
             continue
@@ -83,7 +87,7 @@ def offer(nodes: tuple[int, int], overlay: Overlay, labels: Labels, out: Offers)
             sight.is_mine[topics[e]] = False
 
 
-@njit
+@inlined
 def _look(b: int, s: int, overlay: Overlay, labels: Labels, sight: Sight) -> None:
     """Take in the clusters of the neighbour in this slot."""
     m, starts, topics = overlay.links[b, s], overlay.profiles.starts, overlay.profiles.topics
@@ -96,7 +100,7 @@ def _look(b: int, s: int, overlay: Overlay, labels: Labels, sight: Sight) -> Non
             sight.rank[t], sight.hops[t], sight.tie[t], sight.slot[t] = rank, hops, tie, s
 
 
-@njit
+@inlined
 def _offer_to(b: int, s: int, overlay: Overlay, labels: Labels, sight: Sight, out: Offers) -> None:
     """Offer a bridge to the neighbour in this slot, in every topic in which its cluster is not the lowest."""
     m, starts, topics = overlay.links[b, s], overlay.profiles.starts, overlay.profiles.topics

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import NOBODY
 from grapevine.kernels.csr import Columns, Starts
-from grapevine.kernels.jit import njit
+from grapevine.kernels.jit import inlined, njit
 from grapevine.systems.trellis.rules import rank_of
 
 LONG_AGO = -(2**20)  # a round before all others
@@ -134,11 +134,23 @@ def where_entries_were(old: tuple[Starts, NDArray[Any]], new: tuple[Starts, NDAr
     return out
 
 
-@njit
+@inlined
+def entry_of(q: int, topic: int, profiles: Profiles) -> int:
+    """The entry of the node q for this topic; -1 if it does not want it."""
+    low, high = profiles.starts[q], profiles.starts[q + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if profiles.topics[middle] < topic:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < profiles.starts[q + 1] and profiles.topics[low] == topic else -1
+
+
+@inlined
 def slot_of(links: NDArray[np.int32], p: int, q: int) -> int:
     """The slot of p's row in which q stands; -1 if it does not."""
     found = -1
     for s in range(links.shape[1]):
-        if links[p, s] == q:
-            found = s
+        found = s if links[p, s] == q else found
     return found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from grapevine.blocks.views import NOBODY, one_of, one_sample
 from grapevine.kernels.csr import Columns, Starts
-from grapevine.kernels.jit import njit
+from grapevine.kernels.jit import borrowing, inlined, njit
 from grapevine.kernels.ring import clockwise
 from grapevine.kernels.rng import below, draw
 from grapevine.systems.trellis.rules import gain_in_topic, is_calm, link_tie
@@ -65,6 +65,17 @@ class Wishes(NamedTuple):
     lists: Lists  # the new backups and prospects; the cache is that of sampling
 
 
+class Room(NamedTuple):
+    """What is worked with for one node at a time."""
+
+    mark: Columns  # by node: for whom it was put into the pool last
+    pool: Columns
+    position: Columns  # by topic: the node's entry; NOBODY between two nodes
+    best: NDArray[np.float64]  # gains of the prospects
+    ties: NDArray[np.uint64]
+    steps: NDArray[np.uint64]  # to the backups of one side
+
+
 @njit
 def choose_partners(nodes: tuple[int, int], overlay: Overlay, look: Look, cache: NDArray[np.int32]) -> None:
     """Whom the nodes first … last-1 exchange lists with, into `look.partner`: in turns a ring neighbour, any neighbour
@@ -103,33 +114,48 @@ def ring_neighbours(p: int, overlay: Overlay) -> tuple[int, int]:
 @njit
 def wish(nodes: tuple[int, int], overlay: Overlay, look: Look, taste: Taste, lists: Lists, out: Wishes) -> None:
     """What the nodes first … last-1 want. Who does not look keeps its lists and asks nobody."""
-    mark = np.full(len(overlay.alive), NOBODY, np.int32)
-    room = (2 + look.most_callers) * (
-        overlay.links.shape[1] + lists.cache.shape[1] + lists.prospects.shape[1] + lists.backups.shape[1] + 1
-    )
-    pool, best = np.empty(room, np.int32), np.empty(lists.prospects.shape[1], np.float64)
-    ties, steps = np.empty(len(best), np.uint64), np.empty(lists.backups.shape[1] // 2, np.uint64)
-    position = np.full(len(overlay.profiles.weights), NOBODY, np.int32)
-    for p in range(nodes[0], nodes[1]):
-        out.ring[p, :], out.friends[p, :] = NOBODY, NOBODY
-        if not look.is_due[p] or not overlay.alive[p]:
-            out.lists.backups[p], out.lists.prospects[p] = lists.backups[p], lists.prospects[p]
-            continue
-        friends, everybody = _gather(p, overlay, look, lists, mark, pool)
-        _choose_backups(p, overlay, pool[:everybody], steps, out)
-        count = _choose_friends(p, overlay, taste, pool[:friends], (position, best, ties), out.lists.prospects)
-        for i in range(min(out.friends.shape[1], count)):
-            out.friends[p, i], out.gains[p, i] = out.lists.prospects[p, i], best[i]
+    out.ring[nodes[0] : nodes[1]], out.friends[nodes[0] : nodes[1]] = NOBODY, NOBODY
+    out.lists.backups[nodes[0] : nodes[1]] = lists.backups[nodes[0] : nodes[1]]
+    out.lists.prospects[nodes[0] : nodes[1]] = lists.prospects[nodes[0] : nodes[1]]
+    _wish_all(nodes, overlay, look, taste, lists, _new_room(overlay, look, lists), out)
 
 
 @njit
-def _gather(p: int, overlay: Overlay, look: Look, lists: Lists, mark: Columns, pool: Columns) -> tuple[int, int]:
+def _new_room(overlay: Overlay, look: Look, lists: Lists) -> Room:
+    most = overlay.links.shape[1] + lists.cache.shape[1] + lists.prospects.shape[1] + lists.backups.shape[1] + 1
+    half = lists.backups.shape[1] // 2
+    prospects = lists.prospects.shape[1]
+    return Room(
+        np.full(len(overlay.alive), NOBODY, np.int32),
+        np.empty((2 + look.most_callers) * most, np.int32),
+        np.full(len(overlay.profiles.weights), NOBODY, np.int32),
+        np.empty(prospects, np.float64),
+        np.empty(prospects, np.uint64),
+        np.empty(half, np.uint64),
+    )
+
+
+@borrowing
+def _wish_all(
+    nodes: tuple[int, int], overlay: Overlay, look: Look, taste: Taste, lists: Lists, room: Room, out: Wishes
+) -> None:
+    for p in range(nodes[0], nodes[1]):
+        if look.is_due[p] and overlay.alive[p]:
+            friends, everybody = _gather(p, overlay, look, lists, room)
+            _choose_backups(p, overlay, everybody, room, out)
+            count = _choose_friends(p, overlay, taste, friends, room, out.lists.prospects)
+            for i in range(min(out.friends.shape[1], count)):
+                out.friends[p, i], out.gains[p, i] = out.lists.prospects[p, i], room.best[i]
+
+
+@inlined
+def _gather(p: int, overlay: Overlay, look: Look, lists: Lists, room: Room) -> tuple[int, int]:
     """All nodes that p hears of into the pool, each once and without itself: how many may be friends, and how many
-    there are with those for the ring alone. `mark` has p for nobody before."""
-    mark[p] = p
+    there are with those for the ring alone."""
+    room.mark[p] = p
     first, callers = look.starts[p], look.starts[p + 1] - look.starts[p]
     taken = min(callers, look.most_callers)
-    turn = below(draw(look.seed, overlay.now, p, CALLER), callers) if callers > 0 else 0
+    turn = below(draw(look.seed, overlay.now, p, CALLER), max(callers, 1))
     count, friends = 0, 0
     for ring in range(2):
         for j in range(-2, taken):
@@ -141,46 +167,46 @@ def _gather(p: int, overlay: Overlay, look: Look, lists: Lists, mark: Columns, p
             if q == NOBODY:
                 continue
             if ring == 0:
-                count = _add(q, p, mark, pool, count)
-                count = _add_all(overlay.links[q], p, mark, pool, count)
-                count = _add_all(lists.cache[q], p, mark, pool, count)
-                count = _add_all(lists.prospects[q], p, mark, pool, count)
+                count = _add(q, p, room, count)
+                count = _add_all(overlay.links, q, p, room, count)
+                count = _add_all(lists.cache, q, p, room, count)
+                count = _add_all(lists.prospects, q, p, room, count)
             else:
-                count = _add_all(lists.backups[q], p, mark, pool, count)
+                count = _add_all(lists.backups, q, p, room, count)
         if ring == 0:
             friends = count
     return friends, count
 
 
-@njit
-def _add(q: int, p: int, mark: Columns, pool: Columns, count: int) -> int:
-    if mark[q] != p:
-        mark[q], pool[count] = p, q
-        return count + 1
+@inlined
+def _add(q: int, p: int, room: Room, count: int) -> int:
+    new = room.mark[q] != p
+    if new:
+        room.mark[q], room.pool[count] = p, q
+    return count + 1 if new else count
+
+
+@inlined
+def _add_all(some: NDArray[np.int32], q: int, p: int, room: Room, count: int) -> int:
+    """Add the row q of these."""
+    for i in range(some.shape[1]):
+        if some[q, i] != NOBODY:
+            count = _add(some[q, i], p, room, count)
     return count
 
 
-@njit
-def _add_all(some: Columns, p: int, mark: Columns, pool: Columns, count: int) -> int:
-    for i in range(len(some)):
-        if some[i] != NOBODY:
-            count = _add(some[i], p, mark, pool, count)
-    return count
-
-
-@njit
-def _choose_backups(p: int, overlay: Overlay, pool: Columns, steps: NDArray[np.uint64], out: Wishes) -> None:
-    """The nearest nodes in both directions that answer; of those the first, unless it is linked, is wanted."""
-    ids, backups = overlay.profiles.ids, out.lists.backups
+@inlined
+def _choose_backups(p: int, overlay: Overlay, size: int, room: Room, out: Wishes) -> None:
+    """The nearest nodes of the pool in both directions that answer; of those the first, unless it is linked, is
+    wanted."""
+    ids, backups, steps = overlay.profiles.ids, out.lists.backups, room.steps
     half = len(steps)
     for side in range(2):
         count = 0
-        for i in range(len(pool)):
-            x = pool[i]
-            if not overlay.alive[x]:
-                continue
+        for i in range(size):
+            x = room.pool[i]
             away = clockwise(ids[p], ids[x]) if side == 0 else clockwise(ids[x], ids[p])
-            if count == half and away >= steps[half - 1]:
+            if (count == half and away >= steps[half - 1]) or not overlay.alive[x]:
                 continue
             at = count if count < half else half - 1
             count = min(count + 1, half)
@@ -188,28 +214,22 @@ def _choose_backups(p: int, overlay: Overlay, pool: Columns, steps: NDArray[np.u
                 steps[at], backups[p, side * half + at] = steps[at - 1], backups[p, side * half + at - 1]
                 at -= 1
             steps[at], backups[p, side * half + at] = away, x
-        backups[p, side * half + count : (side + 1) * half] = NOBODY
+        for i in range(count, half):
+            backups[p, side * half + i] = NOBODY
         nearest = backups[p, side * half]
         if nearest != NOBODY and slot_of(overlay.links, p, nearest) < 0:
             out.ring[p, side] = nearest
 
 
-@njit
-def _choose_friends(
-    p: int,
-    overlay: Overlay,
-    taste: Taste,
-    pool: Columns,
-    room: tuple[Columns, NDArray[np.float64], NDArray[np.uint64]],
-    prospects: NDArray[np.int32],
-) -> int:
+@inlined
+def _choose_friends(p: int, overlay: Overlay, taste: Taste, size: int, room: Room, prospects: NDArray[np.int32]) -> int:
     """The best of the pool that are not linked, into p's row of prospects, and their gains; returns how many."""
-    position, best, ties = room
-    enter(p, overlay, position)
-    count, most = 0, len(best)
-    for i in range(len(pool)):
-        x = pool[i]
-        gain = gain_of(x, p, overlay, taste, position)
+    best, ties, most = room.best, room.ties, len(room.best)
+    enter(p, overlay, room.position)
+    count = 0
+    for i in range(size):
+        x = room.pool[i]
+        gain = gain_of(x, p, overlay, taste, room.position)
         if gain <= 0.0 or (count == most and gain < best[most - 1]) or slot_of(overlay.links, p, x) >= 0:
             continue
         tie = link_tie(p, x)
@@ -221,26 +241,27 @@ def _choose_friends(
             best[at], ties[at], prospects[p, at] = best[at - 1], ties[at - 1], prospects[p, at - 1]
             at -= 1
         best[at], ties[at], prospects[p, at] = gain, tie, x
-    prospects[p, count:] = NOBODY
-    leave(p, overlay, position)
+    for i in range(count, most):
+        prospects[p, i] = NOBODY
+    leave(p, overlay, room.position)
     return count
 
 
-@njit
+@inlined
 def enter(p: int, overlay: Overlay, position: Columns) -> None:
     """Note by topic where p's entries are; `leave` forgets it."""
     for e in range(overlay.profiles.starts[p], overlay.profiles.starts[p + 1]):
         position[overlay.profiles.topics[e]] = e
 
 
-@njit
+@inlined
 def leave(p: int, overlay: Overlay, position: Columns) -> None:
     """`position` is NOBODY everywhere again."""
     for e in range(overlay.profiles.starts[p], overlay.profiles.starts[p + 1]):
         position[overlay.profiles.topics[e]] = NOBODY
 
 
-@njit
+@inlined
 def gain_of(x: int, p: int, overlay: Overlay, taste: Taste, position: Columns) -> float:
     """What a link to x would be worth to p, whose entries are noted in `position`."""
     profiles, labels, gain = overlay.profiles, taste.labels, 0.0
