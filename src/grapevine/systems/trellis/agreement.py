@@ -39,6 +39,7 @@ class Links(NamedTuple):
     links: NDArray[np.int32]
     heard: NDArray[np.int32]
     values: NDArray[np.float64]  # what a link is worth to the owner of the row; nothing for free slots
+    made: NDArray[np.int32]  # the round in which it was agreed on
 
 
 @njit
@@ -68,7 +69,7 @@ def add_roles(
     nodes: tuple[int, int], overlay: Overlay, bridge: float, in_use: NDArray[np.int16], values: NDArray[np.float64]
 ) -> None:
     """Add to the values of links, in topics that both ends want, what they are worth as edges of bridges; those to the
-    ring neighbours are protected."""
+    ring neighbours are protected, unless these were silent in this round."""
     for p in range(nodes[0], nodes[1]):
         if overlay.alive[p]:
             after, before = ring_neighbours(p, overlay)
@@ -76,7 +77,7 @@ def add_roles(
                 q = overlay.links[p, s]
                 if q != NOBODY:
                     values[p, s] += bridge * in_use[p, s]
-                    if q in (after, before):
+                    if q in (after, before) and overlay.alive[q]:
                         values[p, s] = PROTECTED
 
 
@@ -198,4 +199,4 @@ def _put(p: int, q: int, value: float, now: int, rows: Links, standing: Standing
         if back >= 0:
             rows.links[other, back] = NOBODY
             standing.freed[other] = now
-    rows.links[p, slot], rows.heard[p, slot], rows.values[p, slot] = q, now, value
+    rows.links[p, slot], rows.heard[p, slot], rows.values[p, slot], rows.made[p, slot] = q, now, value, now

@@ -81,12 +81,14 @@ def hear(
     offers: Columns,
     before: Labels,
     memory: Memory,
-    out: tuple[Labels, NDArray[np.float64]],
+    out: tuple[Labels, NDArray[np.float64], NDArray[np.int32]],
 ) -> None:
     """Labels of the nodes first … last-1 after this round, and what each of their links is worth in the topics that
     both ends want ([node, slot]), into `out`.
 
-    `offers` has the best bridge that offered itself to each entry in this round, or NOBODY.
+    `offers` has the best bridge that offered itself to each entry in this round, or NOBODY. The third of `out` are the
+    rounds in which links were made: in its first round a link keeps the value that it was made for, since what both
+    ends tell was decided before they knew of it.
     """
     starts, most = overlay.profiles.starts, 0
     for p in range(nodes[0], nodes[1]):
@@ -102,19 +104,22 @@ def _hear_all(
     told: tuple[Columns, Labels],
     memory: Memory,
     best: Best,
-    out: tuple[Labels, NDArray[np.float64]],
+    out: tuple[Labels, NDArray[np.float64], NDArray[np.int32]],
 ) -> None:
-    (offers, before), (after, values), starts = told, out, overlay.profiles.starts
+    (offers, before), (after, values, made), starts = told, out, overlay.profiles.starts
     for p in range(nodes[0], nodes[1]):
         if not overlay.alive[p]:
-            for e in range(starts[p], starts[p + 1]):
-                after.root[e] = NOBODY
+            for e in range(starts[p], starts[p + 1]):  # samples of it still tell its last label
+                after.root[e], after.changed[e] = before.root[e], before.changed[e]
             continue
         _start(p, overlay, offers, before, memory, best)
         for s in range(overlay.links.shape[1]):
-            q, values[p, s] = overlay.links[p, s], 0.0
+            q, value = overlay.links[p, s], 0.0
             if q != NOBODY and overlay.alive[q]:
-                values[p, s] = _hear_one((p, q), overlay, patience, before, memory, best, after)
+                value = _hear_one((p, q), overlay, patience, before, memory, best, after)
+                if made[p, s] == overlay.now - 1:
+                    value = max(value, values[p, s])
+            values[p, s] = value
         _finish(p, overlay, patience, before, memory, best, after)
 
 

@@ -50,6 +50,7 @@ class Trellis(RoundSystem):
         super().__init__(config, network)
         self.standing = new_standing(network.size)
         self._values = np.zeros((network.size, config.most_links))
+        self._made = np.zeros((network.size, config.most_links), np.int32)
         self._prospects = np.full((network.size, config.prospects), NOBODY, np.int32)
         self._sent = np.zeros(len(KINDS), np.int64)
         self._make_entries()
@@ -80,7 +81,7 @@ class Trellis(RoundSystem):
 
     def _rows(self) -> Links:
         shape, rows = self._values.shape, self.network.rows
-        return Links(rows.links.reshape(shape), rows.heard.reshape(shape), self._values)
+        return Links(rows.links.reshape(shape), rows.heard.reshape(shape), self._values, self._made)
 
     def round(self) -> None:
         network, rows, alive = self.network, self._rows(), self.network.alive
@@ -106,7 +107,7 @@ class Trellis(RoundSystem):
             config.spare_value,
             config.surplus_value,
         )
-        out = self._other, self._values
+        out = self._other, self._values, self._made
 
         def work(first: int, last: int) -> None:
             hear((first, last), overlay, patience, offered.bridge, before, self.memory, out)
@@ -162,7 +163,7 @@ class Trellis(RoundSystem):
 
     def forget(self, nodes: Columns) -> None:
         network, standing = self.network, self.standing
-        begin(nodes, network.now, network.profiles, self.labels, self.memory)
+        begin(nodes[network.alive[nodes]], network.now, network.profiles, self.labels, self.memory)
         self._prospects[nodes] = NOBODY
         for each, fresh in zip(standing, new_standing(len(nodes)), strict=True):
             each[nodes] = fresh
