@@ -100,7 +100,7 @@ def build_graph(
         return TopicGraph(size, nodes[:count], starts, edges, np.empty(0, np.int64), edges[:0])
     parent, hops = np.empty(count, np.int32), np.empty(count, np.int32)
     grow_tree(_by_distance(key, members, medium.ids), (starts, edges), parent, hops)
-    prune_relays(size, np.int64(scratch.local[publisher]), parent, hops)
+    prune_relays(size, int(scratch.local[publisher]), parent, hops)
     (starts, edges), (lazy_starts, lazy) = split_links(topic, (starts, edges), parent, hops)
     return TopicGraph(size, nodes[:count], starts, edges, lazy_starts, lazy)
 

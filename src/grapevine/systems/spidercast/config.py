@@ -12,6 +12,14 @@ from grapevine.systems.contracts.connections import ConnectionConfig
 class SpiderCastConfig(ConnectionConfig):
     """SpiderCast: every topic covered K_g times by greedily and K_r times by randomly chosen neighbours."""
 
+    most_links: int | None = parameter(
+        None,
+        "connections that a node has at most, margin included, for one task alone; none: as many as its topics ask for",
+        source="ours: L^max grows with the topics of a node (SpiderCast §2.3), so the paper bounds nobody",
+        low=5,
+        high=100_000,
+    )
+
     greedy_coverage: int = parameter(
         3, "neighbours wanted for each topic by the greedy task (K_g)", source="SpiderCast §3.3: 3", low=0, high=100
     )
@@ -29,4 +37,11 @@ class SpiderCastConfig(ConnectionConfig):
             return ["greedy_coverage=0, random_coverage=0: nobody would look for neighbours; give one of them"]
         if self.adaptive and self.greedy_coverage == 0:
             return ["adaptive=true: needs greedy_coverage of 1 or more to adapt to"]
+        if self.most_links is None:
+            return []
+        said = f"most_links={self.most_links}: "
+        if self.most_links <= self.margin:
+            return [said + f"margin={self.margin} takes all of it; give a smaller margin"]
+        if self.adaptive or (self.greedy_coverage and self.random_coverage):
+            return [said + "two tasks would need a bound each; give one coverage, and no adaptive"]
         return []

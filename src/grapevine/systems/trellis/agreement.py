@@ -111,13 +111,13 @@ def _ask_for_ring(
 ) -> None:
     """p asks the node that it takes for its successor (side 0) or predecessor. It refuses, and names the one that is
     nearer on the side where p stands, if it is linked to one."""
-    (standing, sent), ids, q = count, overlay.profiles.ids, np.int64(wishes.ring[p, side])
+    (standing, sent), ids, q = count, overlay.profiles.ids, int(wishes.ring[p, side])
     sent[CONNECT] += 1
     if not overlay.alive[q] or slot_of(rows.links, p, q) >= 0:
         return
     nearest, least = NOBODY, _FARTHEST
     for s in range(rows.links.shape[1]):
-        x = np.int64(rows.links[q, s])
+        x = int(rows.links[q, s])
         if x != NOBODY and overlay.alive[x]:
             steps = clockwise(ids[x], ids[q]) if side == 0 else clockwise(ids[q], ids[x])
             if steps < least:
@@ -143,7 +143,7 @@ def _ask_friend(
     """p asks its i-th wish, if it would win itself. A request to a node that is gone has no answer, and it is no
     prospect any more."""
     (taste, margins, position), (standing, sent) = how, count
-    q, gain = np.int64(wishes.friends[p, i]), wishes.gains[p, i]
+    q, gain = int(wishes.friends[p, i]), wishes.gains[p, i]
     value = weakest(p, rows)[1]
     if slot_of(rows.links, p, q) >= 0 or (value > 0.0 and gain <= value + margins[p]):
         return
@@ -192,7 +192,7 @@ def _connect(
 @njit
 def _put(p: int, q: int, value: float, now: int, rows: Links, standing: Standing, sent: NDArray[np.int64]) -> None:
     slot = weakest(p, rows)[0]
-    other = np.int64(rows.links[p, slot])
+    other = int(rows.links[p, slot])
     if other != NOBODY:
         sent[DISCONNECT] += 1
         back = slot_of(rows.links, other, p)

@@ -130,7 +130,7 @@ def _start(p: int, overlay: Overlay, offers: Columns, before: Labels, memory: Me
     profiles = overlay.profiles
     first = profiles.starts[p]
     for e in range(first, profiles.starts[p + 1]):
-        i, topic = e - first, np.int64(profiles.topics[e])
+        i, topic = e - first, int(profiles.topics[e])
         best.rank[i], best.root[i], best.tick[i], best.hops[i] = rank_of(topic, p), p, overlay.now, 0
         best.parent[i], best.tie[i], best.neighbours[i], best.choice[i] = NOBODY, _WORST, 0, NOBODY
         best.bridge[i], best.member[i], best.below[i] = offers[e], p, 0
@@ -143,7 +143,7 @@ def _start(p: int, overlay: Overlay, offers: Columns, before: Labels, memory: Me
             if overlay.alive[parent] and slot_of(overlay.links, p, parent) >= 0:
                 f = entry_of(parent, topic, profiles)
             rank = before.rank[f] if f >= 0 else _WORST
-            if has_lost_parent(f >= 0, before.rank[e], rank):
+            if has_lost_parent(bool(f >= 0), before.rank[e], rank):
                 memory.tomb_root[e], memory.tomb_tick[e] = before.root[e], before.tick[e]
                 memory.tomb_hops[e] = before.hops[e]
 
@@ -183,7 +183,7 @@ def _hear_one(
             if is_parent:
                 best.choice[i] = f if same else e  # a parent that moves to another root has nothing to say of this one
             if is_child and same:
-                _hear_offer(np.int64(topics[e]), f, i, before, best)
+                _hear_offer(int(topics[e]), f, i, before, best)
             e += 1
             f += 1
     return value
@@ -195,16 +195,16 @@ def _hear_label(
 ) -> None:
     """The neighbour's label is a candidate of the node's, at position i. Both are nodes and their entries."""
     (p, q), (e, f) = pair, entries
-    rank, root, hops = before.rank[f], before.root[f], np.int64(before.hops[f])
+    rank, root, hops = before.rank[f], before.root[f], int(before.hops[f])
     if rank > best.rank[i] or (rank == best.rank[i] and hops + 1 > best.hops[i]):
         return  # most are not better; so ask before anything is hashed
     buried = root == memory.tomb_root[e] and is_buried(
-        before.tick[f], hops, memory.tomb_tick[e], np.int64(memory.tomb_hops[e])
+        before.tick[f], hops, memory.tomb_tick[e], int(memory.tomb_hops[e])
     )
     if not may_adopt(hops, root == p or before.parent[f] == p, buried):
         return
     tie = parent_tie(p, q, before.parent[e] == q)
-    if is_better_label((rank, hops + 1, tie), (best.rank[i], np.int64(best.hops[i]), best.tie[i])):
+    if is_better_label((rank, hops + 1, tie), (best.rank[i], int(best.hops[i]), best.tie[i])):
         best.rank[i], best.tie[i], best.root[i] = rank, tie, root
         best.tick[i], best.hops[i], best.parent[i] = before.tick[f], hops + 1, q
 
@@ -235,7 +235,7 @@ def _finish(
                 memory.advanced[e] = now
             elif has_stalled(now, memory.advanced[e], patience.stall_rounds):
                 memory.tomb_root[e], memory.tomb_tick[e], memory.tomb_hops[e] = root, before.tick[e], -1
-                rank, root, parent, hops = rank_of(np.int64(overlay.profiles.topics[e]), p), p, NOBODY, 0
+                rank, root, parent, hops = rank_of(int(overlay.profiles.topics[e]), p), p, NOBODY, 0
                 tick, changed, memory.advanced[e] = now, now, now
             else:
                 tick = before.tick[e]

@@ -108,7 +108,7 @@ def _offer_to(b: int, s: int, overlay: Overlay, labels: Labels, sight: Sight, ou
         t = topics[e]
         if sight.is_mine[t] or labels.rank[e] <= sight.rank[t]:
             continue
-        rival, topic = out.bridge[e], np.int64(t)
+        rival, topic = out.bridge[e], int(t)
         if rival == NOBODY or offer_hash(topic, b) < offer_hash(topic, rival):
             out.bridge[e] = b
         if labels.choice_bridge[e] == b and labels.choice_member[e] == m:
@@ -125,7 +125,7 @@ def join_offers(profiles: Profiles, some: Offers, out: Offers) -> None:
     for e in range(len(some.bridge)):
         b, rival = some.bridge[e], out.bridge[e]
         if b != NOBODY:
-            topic = np.int64(profiles.topics[e])
+            topic = int(profiles.topics[e])
             if rival == NOBODY or offer_hash(topic, b) < offer_hash(topic, rival):
                 out.bridge[e] = b
     out.in_use[:] += some.in_use

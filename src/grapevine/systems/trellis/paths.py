@@ -74,7 +74,7 @@ def find_ways(
         _enter(topic, wants, overlay, labels, room)
         for looking in range(2):
             for at in range(wants.starts[topic], wants.starts[topic + 1]):
-                p, e = np.int64(wants.nodes[at]), np.int64(wants.entries[at])
+                p, e = int(wants.nodes[at]), int(wants.entries[at])
                 if not overlay.alive[p]:
                     continue
                 room = _with_room(room)
@@ -132,7 +132,7 @@ def _number(p: int, room: Room) -> int:
         i = room.counts[NODES]
         room.local[p], room.nodes[i], room.target[i] = i, p, _NOWHERE
         room.counts[NODES] += 1
-    return np.int64(room.local[p])
+    return int(room.local[p])
 
 
 @njit
@@ -159,7 +159,7 @@ def _lowest_beside(b: int, overlay: Overlay, room: Room) -> tuple[int, np.uint64
     there is none."""
     best, rank, hops, tie = NOBODY, _NOWHERE, np.int32(0), _NOWHERE
     for s in range(overlay.links.shape[1]):
-        m = np.int64(overlay.links[b, s])
+        m = int(overlay.links[b, s])
         if m == NOBODY or not overlay.alive[m] or not _is_member(m, room):
             continue
         i = room.local[m]
@@ -175,9 +175,9 @@ def _lowest_beside(b: int, overlay: Overlay, room: Room) -> tuple[int, np.uint64
 def bridge_of(p: int, e: int, now: int, labels: Labels, memory: Memory) -> int:
     """The bridge that the member p uses: by the choice of its cluster, or one given up lately; NOBODY: none."""
     if labels.choice_member[e] == p and labels.choice_bridge[e] != NOBODY:
-        return np.int64(labels.choice_bridge[e])
+        return int(labels.choice_bridge[e])
     if memory.linger_bridge[e] != NOBODY and memory.linger_until[e] >= now:
-        return np.int64(memory.linger_bridge[e])
+        return int(memory.linger_bridge[e])
     return NOBODY
 
 
@@ -217,7 +217,7 @@ def _find_way(
     """Join the member with a lower rank by a way of its own. Who has lost its parent counts as a root by itself."""
     sought, room = how
     rank = labels.rank[e]
-    if labels.parent[e] != NOBODY and not _is_there(p, np.int64(labels.parent[e]), overlay):
+    if labels.parent[e] != NOBODY and not _is_there(p, int(labels.parent[e]), overlay):
         rank = rank_of(topic, p)
     if not (sought.probes and _probe(topic, p, rank, overlay, room)):
         _look_up(p, rank, key, overlay, room)
@@ -230,7 +230,7 @@ def _probe(topic: int, p: int, rank: np.uint64, overlay: Overlay, room: Room) ->
     links, alive = overlay.links, overlay.alive
     way, best = (NOBODY, NOBODY), (9, _NOWHERE)
     for s in range(links.shape[1]):
-        b = np.int64(links[p, s])
+        b = int(links[p, s])
         if b == NOBODY or not alive[b] or _is_member(b, room):
             continue
         new = 0 if _is_relay(b, room) else 1
@@ -241,7 +241,7 @@ def _probe(topic: int, p: int, rank: np.uint64, overlay: Overlay, room: Room) ->
         if new > best[0]:
             continue
         for z in range(links.shape[1]):
-            c = np.int64(links[b, z])
+            c = int(links[b, z])
             if c in (NOBODY, p) or not alive[c] or _is_member(c, room):
                 continue
             relays = new + (0 if _is_relay(c, room) else 1)
@@ -319,14 +319,14 @@ def next_hops(p: int, key: np.uint64, overlay: Overlay) -> tuple[int, int]:
     ids, links = overlay.profiles.ids, overlay.links
     first, second, least = NOBODY, NOBODY, ring_distance(ids[p], key)
     for s in range(links.shape[1]):
-        q = np.int64(links[p, s])
+        q = int(links[p, s])
         if q == NOBODY or not overlay.alive[q]:
             continue
         away = ring_distance(ids[q], key)
         if away < least:
             first, second, least = q, NOBODY, away
         for z in range(links.shape[1]):
-            x = np.int64(links[q, z])
+            x = int(links[q, z])
             if x != NOBODY and overlay.alive[x]:
                 away = ring_distance(ids[x], key)
                 if away < least:

@@ -204,8 +204,10 @@ class Trellis(RoundSystem):
             found[first] = find_ways((first, last), wants, overlay, self.labels, self.memory, sought)
 
         network.in_chunks(work, len(network.topic_ids), network.topic_nodes.sizes())
-        counts, sources, targets = (np.concatenate([found[first][i] for first in sorted(found)]) for i in range(3))
-        return Ways(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), sources, targets)
+        parts = [found[first] for first in sorted(found)]
+        counts = np.concatenate([[0], *(part[0] for part in parts)])
+        sources, targets = (np.concatenate([part[i] for part in parts]).astype(np.int32) for i in (1, 2))
+        return Ways(np.cumsum(counts).astype(np.int64), sources, targets)
 
 
 @njit
@@ -232,7 +234,7 @@ def find_due(seed: int, now: int, calm_rounds: int, alive: Flags, standing: Stan
     round for a while after a link was lost, however."""
     out = np.zeros(len(alive), np.bool_)
     for p in range(len(alive)):
-        interval = np.int64(standing.interval[p])
+        interval = int(standing.interval[p])
         phase = np.int64(draw(seed, PHASE, p, 0) >> np.uint64(32)) % interval
         out[p] = alive[p] and (now % interval == phase or now - standing.freed[p] < calm_rounds)
     return out
@@ -246,7 +248,7 @@ def rest(
     for p in range(len(is_due)):
         standing.degree[p] = degree_of(p, links)
         if is_due[p]:
-            interval, since = np.int64(standing.interval[p]), np.int64(standing.quiet_since[p])
+            interval, since = int(standing.interval[p]), int(standing.quiet_since[p])
             standing.interval[p] = next_interval(interval, now, since, calm_rounds, most_interval)
 
 
@@ -258,7 +260,7 @@ def find_margins(
     margin, stiffness, after_loss = margins
     out = np.empty(len(standing.lost))
     for p in range(len(out)):
-        out[p] = margin_now(margin, stiffness, np.int64(standing.interval[p]))
+        out[p] = margin_now(margin, stiffness, int(standing.interval[p]))
         if now - standing.lost[p] < calm_rounds:
             out[p] = after_loss
     return out

@@ -79,7 +79,7 @@ def is_buried(tick: int, hops: int, tomb_tick: int, tomb_hops: int) -> bool:
 
 
 @njit
-def is_better_label(label: tuple[np.uint64, int, np.uint64], than: tuple[np.uint64, int, np.uint64]) -> bool:
+def is_better_label(label: tuple[Word, int, Word], than: tuple[Word, int, Word]) -> bool:
     """Whether the first label is to be preferred. Each is (rank, hops as the node would have them, `parent_tie`)."""
     if label[0] != than[0]:
         return bool(label[0] < than[0])
@@ -110,7 +110,7 @@ def is_other_way(same_root: bool, hops: int, own_hops: int, is_parent: bool, is_
 
 
 @njit
-def is_better_offer(offer: tuple[np.uint64, np.uint64], than: tuple[np.uint64, np.uint64]) -> bool:
+def is_better_offer(offer: tuple[Word, Word], than: tuple[Word, Word]) -> bool:
     """Whether the first offer is to be preferred. Each is the `offer_hash` of the bridge, then of its end."""
     if offer[0] != than[0]:
         return bool(offer[0] < than[0])

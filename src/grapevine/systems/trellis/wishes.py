@@ -102,7 +102,7 @@ def ring_neighbours(p: int, overlay: Overlay) -> tuple[int, int]:
     ids = overlay.profiles.ids
     after, before, least, back = NOBODY, NOBODY, _FARTHEST, _FARTHEST
     for s in range(overlay.links.shape[1]):
-        q = np.int64(overlay.links[p, s])
+        q = int(overlay.links[p, s])
         if q != NOBODY:
             if clockwise(ids[p], ids[q]) < least:
                 after, least = q, clockwise(ids[p], ids[q])
@@ -159,11 +159,11 @@ def _gather(p: int, overlay: Overlay, look: Look, lists: Lists, room: Room) -> t
     count, friends = 0, 0
     for ring in range(2):
         for j in range(-2, taken):
-            q = np.int64(p)
+            q = int(p)
             if j == -1:
-                q = np.int64(look.partner[p])
+                q = int(look.partner[p])
             elif j >= 0:
-                q = np.int64(look.callers[first + (turn + j) % callers])
+                q = int(look.callers[first + (turn + j) % callers])
             if q == NOBODY:
                 continue
             if ring == 0:
@@ -273,5 +273,5 @@ def gain_of(x: int, p: int, overlay: Overlay, taste: Taste, position: Columns) -
                 and is_calm(overlay.now, labels.changed[e], overlay.joined[p], taste.patience_rounds, taste.calm_rounds)
                 and is_calm(overlay.now, labels.changed[f], overlay.joined[x], taste.patience_rounds, taste.calm_rounds)
             )
-            gain += gain_in_topic(joins, np.int64(taste.memory.neighbours[e]), taste.enough, taste.spare, taste.surplus)
+            gain += gain_in_topic(joins, int(taste.memory.neighbours[e]), taste.enough, taste.spare, taste.surplus)
     return gain
