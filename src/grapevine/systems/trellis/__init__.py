@@ -1,4 +1,4 @@
-"""Trellis (ours, 2026): clusters on agreed links under a hard bound, joined by bridges of single nodes.
+"""Trellis (this repository, 2026): clusters on agreed links under a hard bound, joined by bridges of single nodes.
 
 Links are agreed on by both ends, and no node ever has more than k. The subscribers of a topic that links connect form
 clusters, each with a root whose label spreads along a tree. A node that does not want a topic but has neighbours in two
@@ -17,7 +17,7 @@ from grapevine.systems.trellis.rounds import Trellis
 register(
     System(
         name="trellis",
-        paper="ours, 2026 (docs/trellis.md)",
+        paper="this repository, 2026",
         summary="clusters on agreed links under a hard bound, joined by bridges of single nodes",
         rounds=Trellis,
     )
