@@ -100,7 +100,7 @@ $(SITE_READY): $(READY) Makefile # 90 MB that only this target needs
 	@touch $@
 
 lock: $(READY) ## pin the dependencies anew
-	$(BIN)/uv pip compile --quiet --upgrade --extra dev --extra examples --no-annotate --no-header --no-emit-index-url -o requirements.txt pyproject.toml
+	$(BIN)/uv pip compile --quiet --upgrade --extra all --extra dev --extra examples --no-annotate --no-header --no-emit-index-url -o requirements.txt pyproject.toml
 
 clean: ## remove what make made
 	rm -rf $(VENV) site .cache demo-out .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist build

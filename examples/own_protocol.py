@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine import UsageError, simulate
-from grapevine.blocks import exchange, small_world
+from grapevine.blocks import exchange, ring_rows, small_world
 from grapevine.blocks.exchange import Exchange, NewRows, Rules, Select
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.small_world import Ids
@@ -31,7 +31,8 @@ from grapevine.kernels.overlap import common
 from grapevine.kernels.ring import ring_distance
 from grapevine.metrics.headlines import BRIEF
 from grapevine.synthetic import generate
-from grapevine.systems.contracts.rounds import Delivery, GossipSystem, RingConfig
+from grapevine.systems.contracts.configs import RingConfig
+from grapevine.systems.contracts.rounds import Delivery, GossipSystem
 from grapevine.systems.registry import System, register
 
 Rows = tuple[NDArray[np.int64], NDArray[np.int32]]  # where each row starts, and the entries of all rows
@@ -59,7 +60,7 @@ def choose_links(this: Exchange, rows: tuple[int, int], profiles: Profiles, out:
         exchange.stay_away(p, this, out)  # an empty table, to begin with
         if not this.views.alive[node]:
             continue
-        others, _, count = small_world.fill_ring(p, this, profiles.ids, heard_of, near, out)
+        others, _, count = ring_rows.fill_ring(p, this, profiles.ids, heard_of, near, out)
         for i in range(others, count):
             shared[i] = in_common(node, heard_of.nodes[i], profiles)
         first, last = this.views.starts[p], this.views.starts[p + 1]

@@ -42,6 +42,11 @@ class Writing:
             )
         return self._diaries[node]
 
+    def published(self, now: float, node: Address, topic: int, sequence: int) -> None:
+        """An event of this node's, asked for at this time."""
+        asked_us = EPOCH_US + round(now * 1e6)
+        self.at(now, node).published(topic_id(topic), address_of(node), sequence, asked_us)
+
     def close(self) -> None:
         for diary in self._diaries.values():
             diary.close()
@@ -62,7 +67,7 @@ def write_diaries(run: WatchedRun, system: str, folder: Path) -> None:
     def publish(now: float, topic: int, sequence: int) -> None:
         node = publishers[topic]
         seen.add((node, topic, sequence))
-        writing.at(now, node).published(topic_id(topic), address_of(node), sequence)
+        writing.published(now, node, topic, sequence)
 
     def receive(now: float, node: Address, sender: Address, topic: int, sequence: int) -> None:
         key = node, topic, sequence

@@ -36,6 +36,7 @@ CLOCK = ClockConfig(
 )
 SMALLER: dict[tuple[str, str], dict[str, Any]] = {
     ("rappel", "peers"): {"landmarks": 5, "landmark_rounds": 2, "best_friends": 3, "filter_probes": 50},
+    ("spidercast", "peers"): {"round_s": 4.0},
     ("vitis", "peers"): {"round_s": 8.0, "table_size": 8},
 }
 

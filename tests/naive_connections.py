@@ -7,7 +7,7 @@ topic, as printed. All randomness is `draw(seed, round, node, salt, …)`. Where
   Messages are handled in the order of a hash, one by one; then the answers in the same order. A LEAVE acts at once.
 - The degree and target of neighbours are those at the start of the round. Of a neighbour that crashed and is not yet
   missed nothing is known: it counts as a node without links.
-- L is raised when the degree has reached L + Margin (printed is `<`, but see `_raise_target` in blocks/connections);
+- L is raised when the degree has reached L + Margin (printed is `<`, but see `raised` in blocks/consent);
   `printed` names the rules that are those of Fig. 4: target, disconnect, redirect.
 - `uncovered` of Fig. 5 counts neighbours, as Fig. 3 does (printed is `cands`).
 - A CONNECT from somebody who is a neighbour already changes nothing and is answered CONNECT-OK.

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.extras import missing_extra
 from grapevine.version import __version__
 
 if TYPE_CHECKING:
@@ -26,5 +27,11 @@ _HOMES = {  # imported when they are first used: numba alone takes a second, and
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module(_HOMES[name]), name)
+    try:
+        found = getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if sentence := missing_extra(error):
+            raise ModuleNotFoundError(f"grapevine.{name} {sentence}", name=error.name) from error
+        raise
+    globals()[name] = found
     return found

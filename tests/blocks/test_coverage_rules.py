@@ -171,7 +171,7 @@ def test_the_disconnect_candidate_costs_least_of_those_with_more_than_they_need(
 def test_the_redirect_candidate_shares_most_with_who_asks_of_those_below_their_target(at: Situation) -> None:
     asking = len(at.interests) - 1
     chosen = coverage.redirect_candidate(
-        asking, int32(at.neighbours), int32(at.degree), int32(at.target), at.k - 1, at.ties(), at.profiles()
+        asking, int32(at.neighbours), int32(at.degree), int32(at.target), (at.k - 1, True), at.ties(), at.profiles()
     )
     shared = {
         q: len(at.interests[q] & at.interests[asking])

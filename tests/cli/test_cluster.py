@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from grapevine.cli.cluster import _progress
-from grapevine.net.cluster import ClusterConfig, workload_of
+from grapevine.net.cluster_config import ClusterConfig, workload_of
 from grapevine.net.play import play
+from tests.cli.command import run
 
 STATE: dict[str, Any] = {
     "stage": "publishing",
@@ -68,3 +69,21 @@ def test_a_network_is_watched_from_its_first_process_on() -> None:
     play(workload_of(config, 1), config, progress=seen.append, **how)
     assert (seen[0]["stage"], seen[0]["nodes"]) == ("starting", 0)
     assert (seen[-1]["nodes"], seen[-1]["nodes_wanted"], seen[-1]["events_wanted"]) == (4, 4, 2)
+
+
+TINY = ("cluster", "--nodes", "4", "--topics", "4", "--subscriptions", "2", "--processes", "2", "--events", "4")
+
+
+def test_a_network_that_does_not_come_together_is_a_failure_in_one_sentence() -> None:
+    answer = run(*TINY, "--ready-s", "0", "--set", "round_s=60", "--json")
+    assert (answer.returncode, answer.stdout) == (1, "")
+    (line,) = answer.stderr.splitlines()
+    assert line.startswith("failed: after 0 s the subscribers of ") and line.endswith("fewer nodes for this machine")
+
+
+def test_deliveries_that_are_missing_in_the_end_are_a_failure_after_the_summary() -> None:
+    answer = run(*TINY, "--events", "300", "--rate", "100000", "--settle-s", "0", "--set", "round_s=0.3", "--json")
+    summary = json.loads(answer.stdout)
+    assert not summary["is_complete"], "everything came at once: the test shows nothing"
+    assert answer.returncode == 1 and "failed: 0 s after the last event " in answer.stderr
+    assert f"deliveries were missing, and {summary['unconfirmed']} events not confirmed" in answer.stderr

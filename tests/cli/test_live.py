@@ -132,7 +132,8 @@ def test_two_nodes_a_publisher_and_a_subscriber_and_what_was_kept_after_a_restar
         (["cluster", "--nodes", "3", "--processes", "9"], ["processes=9: there are only nodes=3"]),
         (["cluster", "--log", "xml"], ["--log 'xml': choose one of plain, json"]),
         (["cluster", "--kill", "half@2"], ["--kill half@2: write SHARE@SECOND"]),
-        (["cluster", "--kill", "0.5@2", "--restart-after", "1"], ["--restart-after: needs --kill, and --data"]),
+        (["cluster", "--processes", "2", "--kill", "0.5@2+1"], ["--kill: processes that are to come back need --data"]),
+        (["cluster", "--full-disk", "0.5@2+1"], ["--full-disk 0.5@2+1: write NODES@SECOND+SECONDS"]),
         (
             ["cluster", "--set", "table_size=x", "--set", "most_connections=0"],
             ["--set table_size=x: needs a whole number", "--set most_connections=0: needs at least 2"],

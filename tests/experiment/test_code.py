@@ -166,7 +166,7 @@ def test_an_edit_of_a_system_changes_the_ids_of_its_own_runs(
 
 def test_a_relative_is_part_of_a_systems_code() -> None:
     assert system_code("grapevine.systems.strawman.rounds") == ("systems/magnet", "systems/strawman")
-    assert system_code("grapevine.systems.vitis.peer.peer") == ("systems/vitis",)
+    assert system_code("grapevine.systems.vitis.peer.peer") == ("systems/gossip", "systems/vitis")
     assert system_code("guests.overlay") == ()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from grapevine.kernels import jit
+from grapevine.kernels import code_cache, jit
 
 
 @pytest.fixture
@@ -24,22 +24,22 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "constants.py").write_text("x = 1\n")
     (tmp_path / "rules.py").write_text("from grapevine.deep import (  # both\n    kernel,\n    other,\n)\n")
     (tmp_path / "alone.py").write_text("import numpy\n")
-    monkeypatch.setattr(jit, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(code_cache, "_PACKAGE", tmp_path)
     return tmp_path
 
 
 def test_compiled_code_is_as_old_as_the_files_that_it_may_depend_on(package: Path) -> None:
     used = ["constants.py", "deep/__init__.py", "deep/kernel.py", "rules.py"]
-    assert jit.sources_of(package / "rules.py", package) == sorted(package / name for name in used)
-    assert jit.sources_of(package / "alone.py", package) == [package / "alone.py"]
+    assert code_cache.sources_of(package / "rules.py", package) == sorted(package / name for name in used)
+    assert code_cache.sources_of(package / "alone.py", package) == [package / "alone.py"]
 
 
 @pytest.mark.parametrize("edited", ["constants.py", "deep/kernel.py", "rules.py"])
 def test_an_edit_starts_a_new_cache_for_what_depends_on_it_and_for_nothing_else(package: Path, edited: str) -> None:
     def folders() -> list[Path]:
-        jit._folder_for.cache_clear()
-        jit._imported.cache_clear()
-        return [jit._folder_for(package / name) for name in ("rules.py", "alone.py")]
+        code_cache.folder_for.cache_clear()
+        code_cache._imported.cache_clear()
+        return [code_cache.folder_for(package / name) for name in ("rules.py", "alone.py")]
 
     rules, alone = folders()
     (package / edited).write_text((package / edited).read_text() + "y = 2\n")
@@ -48,7 +48,7 @@ def test_an_edit_starts_a_new_cache_for_what_depends_on_it_and_for_nothing_else(
 
 def test_imports_are_those_that_python_sees() -> None:
     """Judged by the syntax tree, for every module of ours that compiles."""
-    package = jit._PACKAGE
+    package = code_cache._PACKAGE
     for file in package.rglob("*.py"):
         if "jit import" not in file.read_text():
             continue
@@ -58,16 +58,16 @@ def test_imports_are_those_that_python_sees() -> None:
                 named |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
         paths = [package.joinpath(*name.split(".")[1:]) for name in named]
         expected = {module for path in paths for module in (path.with_suffix(".py"), path / "__init__.py")}
-        assert set(jit._imported(file, package)) == {module for module in expected if module.is_file()}
+        assert set(code_cache._imported(file, package)) == {module for module in expected if module.is_file()}
 
 
 def test_the_cache_is_beside_the_package_unless_another_place_is_named(
     package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    assert jit._cache_folder() == package / "__pycache__" / "kernels"
+    assert code_cache._cache_folder() == package / "__pycache__" / "kernels"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(package / "elsewhere"))
-    assert jit._cache_folder() == package / "elsewhere"
+    assert code_cache._cache_folder() == package / "elsewhere"
 
 
 def test_without_a_place_to_write_beside_the_package_the_users_cache_is_taken(
@@ -77,7 +77,7 @@ def test_without_a_place_to_write_beside_the_package_the_users_cache_is_taken(
     (package / "home").mkdir()
     monkeypatch.setenv("XDG_CACHE_HOME", str(package / "home"))
     monkeypatch.setattr(os, "access", lambda path, mode: path != package)
-    assert jit._cache_folder() == package / "home" / "grapevine" / "kernels"
+    assert code_cache._cache_folder() == package / "home" / "grapevine" / "kernels"
 
 
 @jit.njit

@@ -10,7 +10,7 @@ from grapevine.metrics.catalogue import CATALOGUE, Metric
 from grapevine.metrics.definitions import Mean, Where
 from grapevine.metrics.measured import Measure, MeasuredTable, Quantity, declare, measured_tables, quantities
 from grapevine.model.tables import SIMULATION_TABLES, TOPIC_OVERLAY
-from grapevine.systems.registry import own_tables_by_system
+from grapevine.systems.dictionary import own_tables_by_system
 
 OWN = Metric("own_measure", "a measure of one's own", "The mean of a column.")
 

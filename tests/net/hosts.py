@@ -81,10 +81,10 @@ def pass_time(node: Host, peer: PeerId, seconds: float) -> None:
     connection.used -= seconds
 
 
-async def serves_others(node: Host, folder: Path) -> None:
+async def serves_others(node: Host, folder: Path, **changes: Any) -> None:
     """An honest peer is still served."""
     before = len(node.came)
-    async with hosting(folder) as honest:
+    async with hosting(folder, **changes) as honest:
         await honest.connections.call(*node.endpoint)
         honest.connections.send(node.id.address, note(99))
         await eventually(lambda: node.came[before:] == [(honest.id.address, note(99))])

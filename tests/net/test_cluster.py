@@ -14,10 +14,12 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from grapevine.model.errors import GrapevineError, UsageError
-from grapevine.net.cluster import Cluster, ClusterConfig, are_connected, workload_of
+from grapevine.model.errors import GrapevineError
+from grapevine.net.cluster import Cluster
+from grapevine.net.cluster_config import ClusterConfig, workload_of
+from grapevine.net.connectedness import are_connected
 from grapevine.net.orders import Look, Opened
-from grapevine.net.play import Kill, play
+from grapevine.net.play import play
 
 SMALL: dict[str, Any] = {"nodes": 6, "topics": 8, "subscriptions": 4, "processes": 2, "rate": 20.0}
 FAST = {"round_s": 0.3}
@@ -54,6 +56,15 @@ def test_every_event_reaches_every_subscriber_once(tmp_path: Path) -> None:
     assert not children()
 
 
+def test_nothing_is_published_before_all_topics_are_connected() -> None:
+    config, seen = ClusterConfig(**SMALL, events=20, ready_s=0), list[dict[str, Any]]()
+    how: dict[str, Any] = {"system": "vitis", "parameters": {"round_s": 60.0}, "settings": {}}
+    with pytest.raises(GrapevineError, match=r"after 0 s the subscribers of \d of 8 topics were connected"):
+        play(workload_of(config, 1), config, progress=seen.append, **how)
+    assert all(state["published"] == 0 for state in seen)
+    assert not children()
+
+
 @pytest.mark.slow
 def test_a_group_that_is_killed_gets_what_it_missed_when_it_comes_back(tmp_path: Path) -> None:
     config = ClusterConfig(**SMALL)
@@ -61,7 +72,7 @@ def test_a_group_that_is_killed_gets_what_it_missed_when_it_comes_back(tmp_path:
     async def scenario() -> None:
         opening = Cluster.open(workload_of(config, 1), config, parameters=FAST, data=tmp_path)
         async with asyncio.timeout(180), opening as cluster:
-            assert await cluster.wait_until_connected()
+            await cluster.wait_until_connected()
             await cluster.publish(events=10)
             assert await cluster.wait_until_delivered()
             await cluster.kill(1)
@@ -128,9 +139,3 @@ def test_components_are_those_of_networkx() -> None:
         wanted = list(range(0, 12, 4))
         expected = any(set(wanted) <= part for part in nx.connected_components(graph))
         assert are_connected(wanted, graph.edges) == expected
-
-
-@pytest.mark.parametrize("text", ["1", "@", "0@1", "1.5@1", "0.5@-1", "x@1", "0.5@"])
-def test_a_kill_that_cannot_be_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="SHARE@SECOND"):
-        Kill.parse(text)

@@ -29,11 +29,12 @@ def test_each_record_is_a_line_with_its_time_and_ids_in_hexadecimal(tmp_path: Pa
     diary.session("vitis", {"table_size": 15, "name": None})
     diary.subscribed(TOPIC, "weather")
     diary.unsubscribed(OTHER)
-    diary.published(TOPIC, NODE, 3)
+    diary.published(TOPIC, NODE, 3, 4)
     diary.received(TOPIC, OTHER, 4, OTHER, wanted=True, again=False)
     diary.delivered(TOPIC, OTHER, 4, OTHER, pulled=True)
     diary.links([(OTHER, "friend")], 2)
     diary.traffic({"Ask": 5}, messages_in=1, messages_out=5, bytes_in=10, bytes_out=50)
+    diary.leaving()
     diary.end()
     diary.close()
     node, other, topic = "ffffffffffffffff", "0000000000000011", "8000000000000001"
@@ -44,18 +45,19 @@ def test_each_record_is_a_line_with_its_time_and_ids_in_hexadecimal(tmp_path: Pa
         {"what": "subscribed", "time": 2, "topic": topic, "name": "weather"},
         {"what": "unsubscribed", "time": 3, "topic": other},
         {"what": "published", "time": 4, "topic": topic, "publisher": node, "sequence": 3},
-        {"what": "received", "time": 5, **event, "wanted": True, "again": False},
-        {"what": "delivered", "time": 6, **event, "pulled": True},
-        {"what": "links", "time": 7, "links": [[other, "friend"]], "neighbours": 2},
+        {"what": "received", "time": 4, **event, "wanted": True, "again": False},
+        {"what": "delivered", "time": 5, **event, "pulled": True},
+        {"what": "links", "time": 6, "links": [[other, "friend"]], "neighbours": 2},
         {
             "what": "traffic",
-            "time": 8,
+            "time": 7,
             "sent": {"Ask": 5},
             "messages_in": 1,
             "messages_out": 5,
             "bytes_in": 10,
             "bytes_out": 50,
         },
+        {"what": "leaving", "time": 8},
         {"what": "end", "time": 9},
     ]
 
@@ -63,12 +65,12 @@ def test_each_record_is_a_line_with_its_time_and_ids_in_hexadecimal(tmp_path: Pa
 def test_sessions_append_and_begin_on_a_new_line_after_one_that_was_cut_off(tmp_path: Path) -> None:
     for sequence in (1, 2):
         diary = Diary(tmp_path, NODE)
-        diary.published(TOPIC, NODE, sequence)
+        diary.published(TOPIC, NODE, sequence, 0)
         diary.close()
     with diary.path.open("a") as file:
         file.write('{"what":"recei')
     diary = Diary(tmp_path, NODE)
-    diary.published(TOPIC, NODE, 3)
+    diary.published(TOPIC, NODE, 3, 0)
     diary.close()
     text = diary.path.read_text().splitlines()
     assert text.pop(2) == '{"what":"recei'
@@ -100,7 +102,7 @@ def test_a_full_disk_loses_nothing_that_there_is_room_for_and_counts_the_rest(
     monkeypatch.setattr(module, "MOST_WAITING", 100)
     diary = Diary(tmp_path, NODE)
     for sequence in range(5):
-        diary.published(TOPIC, NODE, sequence)
+        diary.published(TOPIC, NODE, sequence, 0)
     with pytest.raises(DiaryError, match="No space left"):
         diary.flush()
     diary.close()

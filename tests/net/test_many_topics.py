@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grapevine.net import Node
-from grapevine.systems.vitis.peer.messages import TOPICS_A_PART, Profile
+from grapevine.systems.gossip.messages import MOST_TOPICS, TOPICS_A_PART, Profile
 from tests.net.hostile import Client
 from tests.net.nodes import during, endpoint
 
@@ -17,7 +17,7 @@ MANY = 100_000
 
 def test_a_flood_of_subscriptions_is_counted_and_shut_out_and_others_are_served(tmp_path: Path) -> None:
     parameters = {"round_s": 0.2, "settle_rounds": 0, "most_topics": 1_000}
-    flood = Profile(1, 1, 0, 0, 62, MANY * 10, 0, bytes(8 * TOPICS_A_PART))
+    flood = Profile(1, 1, 0, 0, 62, MOST_TOPICS + 1, 0, bytes(8 * TOPICS_A_PART))
 
     async def scenario() -> None:
         async with (

@@ -13,6 +13,7 @@ import pytest
 
 from grapevine.model.errors import PeerError
 from grapevine.net import Node
+from grapevine.net.config import NodeConfig
 from grapevine.net.identity import Identity
 from grapevine.net.memory_transport import MemoryNetwork
 from grapevine.net.transport import Channel, ChannelUser
@@ -147,7 +148,7 @@ def test_who_breaks_the_rules_is_banned_as_on_any_transport(in_memory: Opening, 
 
     async def scenario() -> None:
         async with in_memory(transport=network.transport) as a:
-            mallory = network.transport(Identity.open(tmp_path), 2.0)
+            mallory = network.transport(Identity.open(tmp_path), NodeConfig())
             for attempt in range(2):
                 babbler = Babbler(b"\x00\x00\x00\x05hello")
                 await mallory.dial(*a.endpoint, babbler, a.id)
@@ -169,7 +170,7 @@ def test_who_goes_in_the_middle_of_a_hello_takes_no_place(in_memory: Opening, tm
     async def scenario() -> None:
         async with in_memory(transport=network.transport) as a:
             for words in (b"", b"\x00", b"\x00\x00\x01\x00\x92\x01"):
-                await network.transport(Identity.open(tmp_path), 2.0).dial(*a.endpoint, Coward(words), a.id)
+                await network.transport(Identity.open(tmp_path), NodeConfig()).dial(*a.endpoint, Coward(words), a.id)
             await eventually(lambda: not a.connections._all)
             assert a.connections.open_connections == 0 and not a.stats()["rejected"]
 

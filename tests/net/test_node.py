@@ -14,8 +14,8 @@ import pytest
 
 from grapevine.model.errors import UsageError
 from grapevine.net import Event, Node, NoPath
+from grapevine.systems.gossip.weights import ONE
 from grapevine.systems.vitis.peer.peer import VitisPeer
-from grapevine.systems.vitis.peer.rates import ONE
 from tests.net.hostile import eventually
 from tests.net.nodes import during, endpoint, opening, payloads, silence
 

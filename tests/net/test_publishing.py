@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,11 +15,14 @@ from grapevine.model.errors import UsageError
 from grapevine.net.chronicle import Chronicle
 from grapevine.net.config import NodeConfig
 from grapevine.net.confirmations import NotConfirmed
+from grapevine.net.diary import Diary
+from grapevine.net.event_file import StoredEvent
 from grapevine.net.identity import Identity
 from grapevine.net.ledger import Ledger
 from grapevine.net.live_system import live_system
 from grapevine.net.publishing import NoPath, Publishing
 from grapevine.net.store import Store
+from grapevine.net.surroundings import wall_clock_us
 from grapevine.net.topics import State, Topics
 from tests.net.hostile import eventually
 from tests.net.nodes import during
@@ -56,21 +60,26 @@ class Watched:
 
 
 class World:
-    def __init__(self, folder: Path, store: Store, is_alone: bool = False) -> None:
+    def __init__(
+        self, folder: Path, store: Store, is_alone: bool = False, clock_us: Callable[[], int] = wall_clock_us
+    ) -> None:
         identity, config = Identity.open(folder), NodeConfig(payload_bytes=100)
         self.host, self.store, self.me = Host(), store, identity.id
-        self.topics = Topics(config, store, Ledger(100), self.host, Chronicle(identity.id, None))
+        self.diary = Diary(folder / "diaries", identity.id.address, clock_us=clock_us)
+        self.topics = Topics(config, store, Ledger(100), self.host, Chronicle(identity.id, self.diary))
         system = live_system("vitis", {}, identity.id)
         host = cast(Any, self.host)
         self.topic_id: Callable[[str], int] = system.topic
         self.confirmations = Watched()
         self.publishing = Publishing(
-            *(identity, system, config, store, self.topics, host, cast(Any, self.confirmations)), lambda: is_alone
+            *(identity, system, config, store, self.topics, host, cast(Any, self.confirmations)),
+            lambda: is_alone,
+            clock_us,
         )
 
 
 @asynccontextmanager
-async def world_in(folder: Path, **options: bool) -> AsyncIterator[World]:
+async def world_in(folder: Path, **options: Any) -> AsyncIterator[World]:
     async with await Store.open(folder, synced=False) as store:
         yield World(folder, store, **options)
 
@@ -82,6 +91,28 @@ def test_an_event_is_kept_handed_on_and_acknowledged(tmp_path: Path) -> None:
             assert (event.topic, event.publisher, event.sequence, event.payload) == ("x", world.me, 1, b"news")
             assert world.host.sent == [1] and world.topics.state(world.topic_id("x")) is State.PUBLISHED
             assert len(await world.store.find(world.me, world.topic_id("x"), [1])) == 1
+
+    during(scenario())
+
+
+def test_an_event_is_dated_when_it_was_asked_for_in_the_event_and_in_the_diary(tmp_path: Path) -> None:
+    """However long the disk takes: it is what the application waits for, and what `grapevine cluster` counts."""
+
+    async def scenario() -> None:
+        async with await Store.open(tmp_path, synced=False) as store:
+            now_us = [1_700_000_000_000_000]
+            world = World(tmp_path, store, is_alone=True, clock_us=lambda: now_us[0])
+            keep = store.publish
+
+            async def slowly(*given: Any) -> StoredEvent:
+                now_us[0] += 3_000_000
+                return await keep(*given)
+
+            store.publish = slowly  # type: ignore[method-assign]
+            event = await world.publishing.publish("x", b"news", 1.0)
+            world.diary.close()
+            (line,) = [json.loads(line) for line in world.diary.path.read_text().splitlines()]
+            assert (line["what"], line["time"], event.time) == ("published", 1_700_000_000_000_000, 1_700_000_000.0)
 
     during(scenario())
 

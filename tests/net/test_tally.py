@@ -66,3 +66,26 @@ def test_a_payload_tells_its_event_and_whether_it_was_changed() -> None:
         assert (len(payload), event_in(payload)) == (size, 2**62 + 5)
         assert event_in(payload[:-1] + b"\xff") != 2**62 + 5
     assert event_in(b"short") is None
+
+
+def test_what_a_full_disk_refused_is_due_nowhere() -> None:
+    counted = tally()
+    counted.ordered(1, 0, publisher=0)
+    counted.confirmed(1, 1_000, "the disk is full", is_kept=False)
+    assert (counted.waiting, counted.published, counted.delivered()) == (0, 0, (0, 0))
+
+
+def test_recovery_is_counted_from_the_end_of_a_fault_for_what_was_missing_then() -> None:
+    counted = tally()
+    for event in (1, 2):
+        counted.ordered(event, 0, publisher=0)
+        counted.confirmed(event, 0, None)
+    counted.arrived(1, 1, 1_000)
+    assert counted.recovery_ms(0.5) == [None]
+    counted.fault_over({1}, 10_000)
+    counted.arrived(2, 1, 14_000)  # the one that was missing at node 1
+    counted.arrived(1, 2, 90_000)  # node 2 was not concerned
+    counted.ordered(3, 0, publisher=0)
+    counted.confirmed(3, 20_000, None)
+    counted.arrived(3, 1, 99_000)  # published afterwards
+    assert counted.recovery_ms(0.0, 1.0) == [4.0, 4.0]

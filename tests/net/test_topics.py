@@ -67,7 +67,7 @@ class World:
     async def publish(self, topic_id: int = X) -> StoredEvent:
         async with self.topics.publishing(topic_id):
             event = await self.store.publish(ME, topic_id, 0, stamped(0, b"news"), lambda _: b"signed")
-            self.topics.on_published(event)
+            self.topics.on_published(event, 0)
             return event
 
     async def assert_rules_hold(self) -> None:

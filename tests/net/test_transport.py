@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
+from asyncio import sslproto
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,6 +14,8 @@ import pytest
 
 from grapevine.model.errors import PeerError, UsageError
 from grapevine.model.identity import key_from
+from grapevine.net import tls_transport
+from grapevine.net.config import NodeConfig
 from grapevine.net.identity import Identity
 from grapevine.net.memory_transport import MemoryNetwork
 from grapevine.net.tls_transport import TlsTransport
@@ -30,9 +34,9 @@ class Simulated:
 
     network: Network | None = None
 
-    def __call__(self, identity: Identity, handshake_s: float) -> Transport:
+    def __call__(self, identity: Identity, config: NodeConfig) -> Transport:
         self.network = self.network or Network(1, lambda *parcel: None)
-        return transport_of(self.network, "127.0.0.1", Process("a node"))(identity, handshake_s)
+        return transport_of(self.network, "127.0.0.1", Process("a node"))(identity, config)
 
 
 @pytest.fixture(params=["tls", "memory", "simulated"])
@@ -93,7 +97,7 @@ class End:
 @asynccontextmanager
 async def listening(make: MakeTransport, folder: Path) -> AsyncIterator[End]:
     identity = Identity.open(folder)
-    end = End(identity, make(identity, 2.0))
+    end = End(identity, make(identity, NodeConfig(dial_s=2.0)))
     listener = await end.transport.listen("127.0.0.1", 0, end.accept)
     end.endpoint = listener.endpoint
     try:
@@ -111,7 +115,7 @@ async def joined(make: MakeTransport, folder: Path) -> AsyncIterator[tuple[User,
     """The two ends of an open channel: who dialled, who was dialled."""
     async with listening(make, folder / "b") as b:
         alice, user = Identity.open(folder / "a"), User()
-        await make(alice, 2.0).dial(*b.endpoint, user, b.identity.id)
+        await make(alice, NodeConfig(dial_s=2.0)).dial(*b.endpoint, user, b.identity.id)
         await eventually(lambda: b.came and b.came[0].channel)
         assert (user.open.peer, b.came[0].open.peer) == (b.identity.id, alice.id)
         yield user, b.came[0]
@@ -137,7 +141,7 @@ def test_a_dial_of_nobody_fails_and_the_user_is_told_nothing_else(make: MakeTran
             gone = b.endpoint
         user = User()
         with pytest.raises(PeerError, match="cannot be reached"):
-            await make(Identity.open(tmp_path / "a"), 2.0).dial(*gone, user, None)
+            await make(Identity.open(tmp_path / "a"), NodeConfig(dial_s=2.0)).dial(*gone, user, None)
         assert (user.channel, user.refused, user.closed) == (None, None, 0)
 
     during(scenario())
@@ -145,7 +149,7 @@ def test_a_dial_of_nobody_fails_and_the_user_is_told_nothing_else(make: MakeTran
 
 def test_a_host_that_is_none_is_nobody(make: MakeTransport, tmp_path: Path) -> None:
     async def scenario() -> None:
-        transport = make(Identity.open(tmp_path), 2.0)
+        transport = make(Identity.open(tmp_path), NodeConfig(dial_s=2.0))
         for host in ("nowhere.invalid", "x" * 300):
             with pytest.raises(PeerError, match="cannot be reached"):
                 await transport.dial(host, 1, User(), None)
@@ -159,7 +163,7 @@ def test_who_is_not_the_expected_peer_is_refused_and_no_byte_of_it_is_heard(
     async def scenario() -> None:
         async with listening(make, tmp_path / "b") as b:
             victim, user = Identity.open(tmp_path / "victim"), User()
-            await make(Identity.open(tmp_path / "a"), 2.0).dial(*b.endpoint, user, victim.id)
+            await make(Identity.open(tmp_path / "a"), NodeConfig(dial_s=2.0)).dial(*b.endpoint, user, victim.id)
             for came in b.came:
                 if came.channel is not None:
                     came.channel.write(b"trust me")
@@ -176,7 +180,7 @@ def test_who_says_that_it_is_another_is_known_by_the_key_that_it_holds(make: Mak
         mallory.id = victim.id
         async with listening(make, tmp_path / "b") as b:
             user = User()
-            await make(mallory, 2.0).dial(*b.endpoint, user, b.identity.id)
+            await make(mallory, NodeConfig(dial_s=2.0)).dial(*b.endpoint, user, b.identity.id)
             await eventually(lambda: b.came and b.came[0].channel)
             assert b.came[0].open.peer == real
             user.open.abort()
@@ -198,7 +202,7 @@ def test_a_signature_by_another_key_proves_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
         network = MemoryNetwork()
         async with listening(network.transport, tmp_path / "b") as b:
-            await network.transport(thief, 2.0).dial(*b.endpoint, User(), None)
+            await network.transport(thief, NodeConfig(dial_s=2.0)).dial(*b.endpoint, User(), None)
             await eventually(lambda: b.came[0].refused)
             assert b.came[0].channel is None and "does not hold" in str(b.came[0].refused)
 
@@ -296,7 +300,7 @@ def test_who_aborts_hears_nothing_more_even_of_what_has_come(make: MakeTransport
 def test_an_endpoint_has_one_listener_until_it_closes(make: MakeTransport, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with listening(make, tmp_path / "b") as b:
-            other = make(Identity.open(tmp_path / "a"), 2.0)
+            other = make(Identity.open(tmp_path / "a"), NodeConfig(dial_s=2.0))
             with pytest.raises(UsageError, match="cannot be listened on"):
                 await other.listen(*b.endpoint, b.accept)
         (await other.listen(*b.endpoint, b.accept)).close()
@@ -307,10 +311,10 @@ def test_an_endpoint_has_one_listener_until_it_closes(make: MakeTransport, tmp_p
 def test_open_channels_outlive_their_listener(make: MakeTransport, tmp_path: Path) -> None:
     async def scenario() -> None:
         identity = Identity.open(tmp_path / "b")
-        end = End(identity, make(identity, 2.0))
+        end = End(identity, make(identity, NodeConfig(dial_s=2.0)))
         listener = await end.transport.listen("127.0.0.1", 0, end.accept)
         user = User()
-        await make(Identity.open(tmp_path / "a"), 2.0).dial(*listener.endpoint, user, None)
+        await make(Identity.open(tmp_path / "a"), NodeConfig(dial_s=2.0)).dial(*listener.endpoint, user, None)
         await eventually(lambda: end.came and end.came[0].channel)
         listener.close()
         user.open.write(b"still here")
@@ -325,6 +329,31 @@ def test_networks_in_memory_do_not_reach_each_other(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with listening(MemoryNetwork().transport, tmp_path / "b") as b:
             with pytest.raises(PeerError):
-                await MemoryNetwork().transport(Identity.open(tmp_path / "a"), 2.0).dial(*b.endpoint, User(), None)
+                await (
+                    MemoryNetwork()
+                    .transport(Identity.open(tmp_path / "a"), NodeConfig(dial_s=2.0))
+                    .dial(*b.endpoint, User(), None)
+                )
+
+    during(scenario())
+
+
+def test_an_open_connection_of_tls_keeps_no_large_buffers(tmp_path: Path) -> None:
+    """asyncio reads into 256 KiB a connection, which with fifteen of them would be most of a node's memory."""
+
+    async def scenario() -> None:
+        tracemalloc.start()
+        try:
+            async with joined(TlsTransport, tmp_path) as (a, b):
+                a.open.write(10 * CHUNK)
+                b.open.write(10 * CHUNK)
+                await eventually(lambda: a.data == b.data == 10 * CHUNK)
+                a.data.clear()
+                b.data.clear()
+                of_tls = tracemalloc.Filter(True, sslproto.__file__), tracemalloc.Filter(True, tls_transport.__file__)
+                kept = tracemalloc.take_snapshot().filter_traces(of_tls)
+                assert sum(trace.size for trace in kept.traces) < 2 * 50_000
+        finally:
+            tracemalloc.stop()
 
     during(scenario())

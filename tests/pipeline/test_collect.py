@@ -16,7 +16,9 @@ from grapevine.cli.main import app
 from grapevine.model import tables
 from grapevine.model.errors import UsageError
 from grapevine.model.store import read_table
+from grapevine.net.cluster_config import ClusterConfig, workload_of
 from grapevine.net.diary import as_hex
+from grapevine.net.play import play
 from grapevine.pipeline.collect import collect
 from grapevine.pipeline.diaries import find_diaries, read_diaries
 from grapevine.pipeline.live_events import counted_subscribers, follow, number_events, subscription_spans
@@ -220,7 +222,7 @@ def test_who_was_away_and_came_back_counts_and_who_was_gone_or_came_later_does_n
     writing.at(5, 2).end()  # is away, and comes back
     writing.at(5, 3).end()  # is gone
     writing.at(5, 4).unsubscribed(topic)
-    writing.at(10, 0).published(topic, address_of(0), 1)
+    writing.published(10, 0, 0, 1)
     writing.at(11, 5).subscribed(topic)  # too late
     writing.at(12, 2).session("vitis", {})
     writing.at(12, 4).subscribed(topic)  # again, but too late
@@ -242,6 +244,37 @@ def test_who_was_away_and_came_back_counts_and_who_was_gone_or_came_later_does_n
     ]
 
 
+def test_a_cluster_and_what_is_collected_of_it_agree(stage: Stage, tmp_path: Path) -> None:
+    config = ClusterConfig(nodes=8, topics=8, subscriptions=4, processes=2, events=60, rate=20.0)
+    parameters = {"round_s": 0.3, "table_size": 4}  # fewer links than others, so that the degree is not simply all
+    out = tmp_path / "live"
+    counted = play(workload_of(config, 1), config, system=SYSTEM, parameters=parameters, settings={}, out=out)
+    events = collect(stage, out / "diaries", tmp_path / "tables").counts["events"]
+    found = Simulation.load(tmp_path / "tables" / "simulations" / "run_id=live").summary
+    degree = np.array([row["degree"] for row in rows(tmp_path / "tables", tables.NODE_LOAD)])
+    assert (degree > 0).all() and degree.mean() == pytest.approx(counted["degree"], rel=0.1)
+    assert (events, found["hit_ratio"]) == (counted["events"], counted["hit_ratio"])
+
+
+def test_the_end_is_when_the_first_of_those_that_stayed_began_to_leave(stage: Stage, tmp_path: Path) -> None:
+    """Node 0 leaves first; node 1 drops it and says so, before node 0 is gone. At the end they were linked."""
+    writing = Writing(tmp_path / "diaries")
+    for node, other in ((0, 1), (1, 0)):
+        writing.at(0, node).session("vitis", {})
+        writing.at(1, node).subscribed(topic_id(0))
+        writing.at(20, node).links([(address_of(other), "friend")], 1)
+    writing.at(20, 0).leaving()
+    writing.at(21, 1).links([], 0)
+    writing.at(21.5, 1).leaving()
+    for node in range(2):
+        writing.at(22, node).end()
+    writing.close()
+    collect(stage, tmp_path / "diaries", tmp_path / "out")
+    assert [row["degree"] for row in rows(tmp_path / "out", tables.NODE_LOAD)] == [1, 1]
+    assert [(row["source"], row["target"]) for row in rows(tmp_path / "out", tables.LINKS)] == [(0, 1), (1, 0)]
+    assert rows(tmp_path / "out", tables.ROUNDS)[-1]["round"] == 20
+
+
 def test_a_run_may_take_longer_than_36_minutes(stage: Stage, tmp_path: Path) -> None:
     """Microseconds since its beginning are more than an integer of Spark's holds."""
     writing = Writing(tmp_path / "diaries")
@@ -249,7 +282,7 @@ def test_a_run_may_take_longer_than_36_minutes(stage: Stage, tmp_path: Path) -> 
         writing.at(0, node).session("vitis", {})
         writing.at(1, node).subscribed(topic_id(0))
     for sequence, now in enumerate((10, 2_400), 1):
-        writing.at(now, 0).published(topic_id(0), address_of(0), sequence)
+        writing.published(now, 0, 0, sequence)
         writing.at(now + 1, 1).delivered(topic_id(0), address_of(0), sequence, address_of(0), pulled=False)
     for node in range(2):
         writing.at(2_500, node).end()

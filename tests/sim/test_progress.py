@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from grapevine import Workload, simulate
-from grapevine.kernels import jit
+from grapevine.kernels import compiler
 from grapevine.sim import display
 from grapevine.sim.clock import ClockConfig
 from grapevine.sim.display import describe, shown_progress
@@ -53,8 +53,8 @@ def test_a_compiler_is_told_of_to_the_watcher_or_to_the_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def compile_now() -> None:
-        jit.event.start_event("numba:compile")
-        jit.event.end_event("numba:compile")
+        compiler.event.start_event("numba:compile")
+        compiler.event.end_event("numba:compile")
 
     told: list[dict[str, Any]] = []
     with watched("vitis", told.append, ROUNDS) as tell:

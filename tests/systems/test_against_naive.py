@@ -16,7 +16,8 @@ from grapevine.blocks.views import NOBODY
 from grapevine.model.workload import Workload
 from grapevine.sim.dissemination import EVENT_FIELDS, Publications, disseminate, no_totals
 from grapevine.sim.rounds import medium_now
-from grapevine.systems.contracts.rounds import GossipConfig, RoundSystem
+from grapevine.systems.contracts.configs import GossipConfig
+from grapevine.systems.contracts.rounds import RoundSystem
 from grapevine.systems.registry import system_named
 from grapevine.systems.vitis.rounds import MOST_ELECTION_ROUNDS, Vitis
 from tests import naive_rounds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ from grapevine.systems.registry import system_named, systems_with
 from tests.effort import examples
 from tests.peer_world import clock_of, workload_of
 
+FLOODS = {"spidercast", "vitis"}  # by links between subscribers, so some copies are second ones
 SLOW = {"vitis"}  # gossips every few seconds, where trees are pinged twice a minute
 EVERY = pytest.mark.parametrize(
     "system", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in sorted(systems_with("peers"))]
@@ -32,7 +34,13 @@ EVERY = pytest.mark.parametrize(
 # Fewer landmarks measure as well at this size, and cost less; so do longer rounds.
 FAST: dict[str, dict[str, Any]] = {
     "rappel": {"landmarks": 5, "landmark_rounds": 2},
+    "spidercast": {"round_s": 2.0},
     "vitis": {"round_s": 4.0, "table_size": 10},
+}
+# How many links a peer may have, those aside that others have to it without asking.
+BOUNDS: dict[str, Callable[[Any], int]] = {
+    "spidercast": lambda peer: sum(task.limit + peer.config.margin for task in peer.tasks),  # L^max + Margin
+    "vitis": lambda peer: peer.config.table_size,
 }
 SIGNED = {"rappel": {"signed": True}}
 NODES = 40
@@ -104,7 +112,7 @@ def test_a_system_says_where_it_comes_from(system: str) -> None:
 def test_every_subscriber_is_reached_when_nobody_leaves(system: str, workload: Workload) -> None:
     done = simulate(system, workload, driver="peers", clock=clock_of(publish_from_s=400), **FAST.get(system, {}))
     assert done.summary["hit_ratio"] == done.summary["connected_topics"] == 1.0
-    if "vitis" not in system:  # which floods
+    if system not in FLOODS:
         assert done.events["duplicate"].to_numpy().sum() == 0
 
 
@@ -130,6 +138,16 @@ def test_a_crowd_is_taken_in(system: str, workload: Workload) -> None:
     running.until(300 + 240)
     assert set(range(NODES)) <= set(running.engine.peers)
     running.everybody_is_reached()
+
+
+@pytest.mark.parametrize("system", sorted(BOUNDS))
+def test_nobody_has_more_links_than_it_may_while_a_crowd_comes(system: str, workload: Workload) -> None:
+    running = Running(system, workload, schedule=flash_crowd(NODES, share=0.5, round=60), loss=0.1, duplication=0.1)
+    while running.engine.now < 60 + 40:
+        running.until(running.engine.now + 0.5)
+        for node, peer in running.engine.peers.items():
+            chosen = [roles for roles in running.run.system.neighbours(peer).values() if set(roles) - {"reverse"}]
+            assert len(chosen) <= BOUNDS[system](peer), f"node {node} at {running.engine.now:.1f} s"
 
 
 @EVERY

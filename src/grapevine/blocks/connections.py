@@ -6,9 +6,10 @@ one that has enough asks a neighbour that also has too many to disconnect. Neith
 it accepts a connection while it has fewer than L^max + Margin neighbours, otherwise it names one of its own neighbours
 to ask instead (redirect); it lets a neighbour go when it misses nothing without it, or is above its limit.
 
-A round of one task is a `Step`: `maintain` lets every node do one iteration of MAINTAINNEIGHBORS from the state at the
-start, sending one message at most; `arrivals` puts the messages into random order; `deliver` handles them one by one,
-and then the answers. Tasks take their steps one after the other, `heartbeat` ends the round.
+What a node decides is in `consent`, whom it chooses in `coverage`; peers call the same. Here is how all nodes do it at
+once. A round of one task is a `Step`: `maintain` lets every node do one iteration of MAINTAINNEIGHBORS from the state
+at the start, sending one message at most; `arrivals` puts the messages into random order; `deliver` handles them one by
+one, and then the answers. Tasks take their steps one after the other, `heartbeat` ends the round.
 
 Invariants:
 1. A link is in the tables of both ends, with the same tasks, except where one end has crashed; what is left at the
@@ -27,7 +28,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks import coverage
+from grapevine.blocks import consent, coverage
+from grapevine.blocks.consent import Printed
 from grapevine.blocks.coverage import Gains, Membership, Need, holds
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import ARRIVAL, CONNECT_TIES, DISCONNECT_TIES, NOBODY, REDIRECT_TIES
@@ -68,14 +70,6 @@ class Task(NamedTuple):
     asked: NDArray[np.int32]  # [node, round modulo its length]: whom it asked lately, and not again (quarantine)
     ties: int  # how equally good nodes are told apart: OWN_TIES, COMMON_ORDER or COMMON_STREAM
     counts_topics: bool  # whether it wants topics covered (GREEDY, RANDOM) or a number of neighbours
-
-
-class Printed(NamedTuple):
-    """Where the paper's figures and its prose differ: which rules are the figures' (docs/papers.md#spidercast)."""
-
-    target: bool  # Fig. 4, lines 4-5: every accepted link raises the target, not only those from Margin above it on
-    disconnect: bool  # line 23: a node above its target lets a neighbour go, not only one above its limit
-    redirect: bool  # line 7: to neighbours less than Margin above their target, not only to those below it
 
 
 class Messages(NamedTuple):
@@ -204,16 +198,9 @@ def _add(now: int, p: int, q: int, task: Task, rows: Rows) -> None:
 
 @njit
 def _raise_target(p: int, step: Step) -> None:
-    """Fig. 4, lines 4-5 and 15-16: the target follows the degree.
-
-    Printed is `<`: then every accepted link raises the target, a neighbour below L^max hardly ever has more links than
-    its target, and over-covered nodes can hardly disconnect as §2.3 says they do. So the other rule is `>=`: the target
-    follows a degree that is Margin above it (docs/papers.md#spidercast).
-    """
+    """A neighbour was added to p: its target may follow the degree."""
     task = step.task
-    is_far = task.degree[p] >= task.target[p] + step.margin
-    if task.target[p] < task.limit[p] and is_far != step.printed.target:
-        task.target[p] += 1
+    task.target[p] = consent.raised(task.degree[p], task.target[p], task.limit[p], step.margin, step.printed.target)
 
 
 @njit
@@ -269,25 +256,23 @@ def maintain(step: Step, nodes: tuple[int, int], members: Membership, messages: 
         neighbours = neighbours_in(p, task.role, rows, room)
         _lay(p, neighbours, task, profiles, need)
         missing = _missing(p, task.degree[p], task, profiles, need)
-        if missing > 0:
-            task.target[p] = task.limit[p]
-            if task.degree[p] < task.target[p]:
-                q = _whom_to_connect(step, p, neighbours, members, need, scratch)
-                if q != NOBODY:
-                    messages.to[p], messages.kind[p] = q, CONNECT
-                    if period > 0:
-                        task.asked[p, now % period] = q
-        if missing == 0 or task.degree[p] > task.limit[p]:
-            task.target[p] = min(task.limit[p], task.degree[p])
+        task.target[p], connects, parts = consent.iterate(missing, task.degree[p], task.limit[p])
+        if connects:
+            q = _whom_to_connect(step, p, neighbours, members, need, scratch)
+            if q != NOBODY:
+                messages.to[p], messages.kind[p] = q, CONNECT
+                if period > 0:
+                    task.asked[p, now % period] = q
+        if parts:
             ties = absorb(draw(seed, now, p, DISCONNECT_TIES), task.role)
             q = coverage.disconnect_candidate(neighbours, degree, target, ties, profiles, need)
-            if q != NOBODY and (task.degree[p] > task.target[p] or _can_lose(p, q, task, profiles, need)):
+            if q != NOBODY and consent.asks_to_part(task.degree[p], task.target[p], _spare(p, q, task, profiles, need)):
                 messages.to[p], messages.kind[p] = q, DISCONNECT
         coverage.clear_need(p, neighbours, profiles, need)
 
 
 @njit
-def _can_lose(p: int, q: int, task: Task, profiles: Profiles, need: Need) -> bool:
+def _spare(p: int, q: int, task: Task, profiles: Profiles, need: Need) -> bool:
     """Whether p lacks nothing without its neighbour q; its need is laid out."""
     if task.counts_topics:
         return coverage.uncovered(p, profiles, need) + coverage.loss(q, profiles, need) == 0
@@ -341,26 +326,26 @@ def _answer(step: Step, order: NDArray[np.int64], messages: Messages, sent: NDAr
         if messages.kind[p] == CONNECT:
             if _is_neighbour(q, p, task.role, rows):  # p crashed, came back and was not missed
                 messages.answer[p] = CONNECT_OK
-            elif task.degree[q] < task.limit[q] + margin:
+            elif consent.accepts(task.degree[q], task.limit[q], margin):
                 _add(now, q, p, task, rows)
                 _raise_target(q, step)
                 messages.answer[p] = CONNECT_OK
             else:
                 neighbours = neighbours_in(q, task.role, rows, room)
                 ties = absorb(draw(seed, now, q, REDIRECT_TIES), task.role)
-                above = margin if step.printed.redirect else 0
-                other = coverage.redirect_candidate(p, neighbours, degree, target, above, ties, profiles)
+                how = margin, step.printed.redirect
+                other = coverage.redirect_candidate(p, neighbours, degree, target, how, ties, profiles)
                 messages.redirect_to[p] = other
                 messages.answer[p] = REDIRECT if other != NOBODY else NOTHING
         elif _is_neighbour(q, p, task.role, rows):
             neighbours = neighbours_in(q, task.role, rows, room)
             _lay(q, neighbours, task, profiles, need)
-            free = _can_lose(q, p, task, profiles, need)
+            spare = _spare(q, p, task, profiles, need)
             coverage.clear_need(q, neighbours, profiles, need)
-            if free or task.degree[q] > (task.target[q] if step.printed.disconnect else task.limit[q]):
+            if consent.lets_go(task.degree[q], task.target[q], task.limit[q], spare, step.printed.disconnect):
                 _remove(q, p, task, rows)
                 messages.answer[p] = DISCONNECT_OK
-                if free:
+                if spare:
                     task.target[q] = task.degree[q]
 
 
@@ -378,7 +363,7 @@ def _take_answers(step: Step, order: NDArray[np.int64], messages: Messages, sent
         elif answer == DISCONNECT_OK:
             _remove(p, q, task, rows)
         elif not _is_neighbour(p, q, task.role, rows):
-            if task.degree[p] < task.limit[p] + margin:
+            if consent.accepts(task.degree[p], task.limit[p], margin):
                 _add(now, p, q, task, rows)
                 _raise_target(p, step)
             else:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks.candidates import Candidates
+from grapevine.blocks.consent import has_spare_links, is_short_of_links
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import MEMBERSHIP, NOBODY
 from grapevine.kernels.csr import Columns, Starts
@@ -248,7 +249,7 @@ def disconnect_candidate(
     """
     best, least, tie = NOBODY, 0, np.uint64(0)
     for q in neighbours:
-        if q == NOBODY or degree[q] <= target[q]:
+        if q == NOBODY or not has_spare_links(degree[q], target[q]):
             continue
         lost, hashed = loss(q, profiles, need), absorb(ties, q)
         if best == NOBODY or lost < least or (lost == least and hashed > tie):
@@ -262,19 +263,20 @@ def redirect_candidate(
     neighbours: Columns,
     degree: Columns,
     target: Columns,
-    above: int,
+    how: tuple[int, bool],
     ties: np.uint64,
     profiles: Profiles,
 ) -> int:
     """§2.3.1, Redirect: of the neighbours below their target, the one that shares most topics with the asking node.
 
-    A neighbour counts as below while it has less than `above` links more than its target (0, or Margin as in Fig. 4).
-    The hash decides ties. NOBODY when every neighbour has its target.
+    `how` is the margin, and whether it counts (Fig. 4). The hash decides ties. NOBODY when every neighbour has its
+    target.
     """
+    margin, printed = how
     mine = profiles.topics[profiles.starts[asking] : profiles.starts[asking + 1]]
     best, most, tie = NOBODY, 0, np.uint64(0)
     for q in neighbours:
-        if q in (NOBODY, asking) or degree[q] >= target[q] + above:
+        if q in (NOBODY, asking) or not is_short_of_links(degree[q], target[q], margin, printed):
             continue
         shared = common(mine, profiles.topics[profiles.starts[q] : profiles.starts[q + 1]])
         hashed = absorb(ties, q)

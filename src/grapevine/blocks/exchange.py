@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import meetings
+from grapevine.blocks.entries import Entries
 from grapevine.blocks.meetings import NEVER, BeforeAndAfter
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import EXCHANGE_PARTNER, NOBODY, Views, one_of, one_sample
@@ -49,13 +50,6 @@ class Exchange(NamedTuple):
     everyone: bool  # all nodes are online and settled, so that nobody has to be asked
     full: NDArray[np.bool_]  # by node: has no room for connections (`acceptance`); empty: there is no bound
     meetings: BeforeAndAfter  # empty: everything is looked at
-
-
-class Entries(NamedTuple):
-    """What one node hears of in a round, as a list with room for more; a node may stand in it several times."""
-
-    nodes: Columns
-    points: NDArray[np.uint64]  # their ring ids, for systems on a ring
 
 
 # A system's kernel with all that it reads: it writes the new rows first … last-1, all of them, also those of nodes that

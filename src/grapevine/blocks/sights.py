@@ -13,16 +13,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from grapevine.blocks.exchange import Entries
+from grapevine.blocks.entries import Entries, Points
 from grapevine.blocks.views import Views, is_among
 from grapevine.kernels.bits import count_ones
 from grapevine.kernels.csr import Columns
 from grapevine.kernels.jit import inlined, njit
 from grapevine.kernels.lanes import LANES, compress, within
-
-Points = NDArray[np.uint64]
 
 
 class Sights(NamedTuple):

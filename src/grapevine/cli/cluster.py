@@ -29,26 +29,29 @@ from grapevine.cli.console import (
 from grapevine.cli.from_config import add_config_command, option
 from grapevine.metrics import live
 from grapevine.metrics.findings import CPU_S
-from grapevine.metrics.numbers import number
 from grapevine.metrics.structure import DEGREE, DEGREE_MAX
 from grapevine.metrics.timed import DELAY_MS_AT, DELAY_MS_MAX
 from grapevine.metrics.traffic import HIT_RATIO
-from grapevine.model.errors import UsageError
+from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.numbers import number
 from grapevine.model.settings import none_of
 from grapevine.model.workload import Workload
-from grapevine.net.cluster import ClusterConfig, workload_of
+from grapevine.net.cluster_config import ClusterConfig, workload_of
+from grapevine.net.cluster_faults import Faults, FullDisk, Kill, Partition
 from grapevine.net.options import configs_of, take_settings
-from grapevine.net.play import Kill, play
+from grapevine.net.play import play
 from grapevine.systems.registry import systems_with
 
 _MIB = 2**20
+_SHOWN = 5  # broken promises
 _LINE_S = 5.0  # between two lines about a network in which nobody comes or goes
 _LATE_MS = 100.0  # from here on, waiting for the processor is most of a delay
 _DELAYS = [DELAY_MS_AT.of(quantile=quantile) for quantile in ("p50", "p99")]
+_RECOVERIES = [live.RECOVERY_MS_AT.of(quantile=quantile) for quantile in ("p50", "p99")]
 _SUMMARY = (
     *(HIT_RATIO, live.DELIVERED, live.EXPECTED, live.DUPLICATES, live.RECOVERED),
     *(live.EVENTS, live.WITHOUT_PATH, live.SKIPPED, live.UNCONFIRMED, live.EVENTS_PER_S),
-    *(*_DELAYS, DELAY_MS_MAX, live.TOPICS_CONNECTED, live.CONNECT_S),
+    *(*_DELAYS, DELAY_MS_MAX, *_RECOVERIES, live.LOSSES_REPORTED, live.TOPICS_CONNECTED, live.CONNECT_S),
     *(DEGREE, DEGREE_MAX, live.CONNECTIONS, live.CONNECTIONS_MAX),
     *(live.MESSAGES_PER_S_PER_NODE, live.BYTES_PER_S_PER_NODE, live.BYTES_PER_DELIVERY),
     *(CPU_S, live.CPU_SHARE_PER_NODE, live.LATE_MS, live.RSS_PER_NODE_BYTES),
@@ -56,7 +59,7 @@ _SUMMARY = (
 )
 _IF_ANY = {  # not worth a line when it is 0
     *(live.WITHOUT_PATH, live.SKIPPED, live.UNCONFIRMED, live.DUPLICATES, live.RECOVERED),
-    *(live.NODES_DOWN, live.LOST_PROCESSES, live.FAILURES),
+    *(live.NODES_DOWN, live.LOST_PROCESSES, live.FAILURES, live.LOSSES_REPORTED),
 }
 
 
@@ -70,7 +73,9 @@ def _run_cluster(
     data: Path | None,
     out_: Path | None,
     kill: str | None,
-    restart_after: float | None,
+    partition: str | None,
+    full_disk: str | None,
+    judge: bool,
     seed: int,
     json: bool,
     log: str,
@@ -78,7 +83,11 @@ def _run_cluster(
     """Run the command; the arguments are its options (`add_to`)."""
     check_log(log)
     tables = _settings(system, set_ or [])
-    faults = None if kill is None else Kill.parse(kill)
+    faults = Faults(
+        kill=None if kill is None else Kill.parse(kill),
+        partition=None if partition is None else Partition.parse(partition),
+        full_disk=None if full_disk is None else FullDisk.parse(full_disk),
+    )
     loaded = workload_of(config, seed) if workload is None else Workload.load(workload)
     if workload is not None:
         config = replace(config, nodes=loaded.node_count, processes=min(config.processes, loaded.node_count))
@@ -94,8 +103,8 @@ def _run_cluster(
             data=data,
             out=out_,
             seed=seed,
-            kill=faults,
-            restart_s=restart_after,
+            faults=faults,
+            judged=judge,
             progress=progress,
         )
     if json:
@@ -104,6 +113,16 @@ def _run_cluster(
         _print_summary(summary, out_)
     if summary["stopped"]:
         raise SystemExit(130)
+    if broken := summary.get("broken"):
+        for sentence in broken[:_SHOWN]:
+            err.print(f"  {sentence}", markup=False, soft_wrap=True)
+        raise GrapevineError(f"{len(broken):,} promises were broken, of which the first are said above")
+    if not summary["is_complete"]:
+        missing = f"{summary['expected'] - summary['delivered']:,} of {summary['expected']:,} deliveries"
+        raise GrapevineError(
+            f"{config.settle_s:g} s after the last event {missing} were missing, and {summary['unconfirmed']:,} events"
+            " not confirmed; give a longer --settle-s, or fewer nodes and events for this machine"
+        )
 
 
 def _settings(system: str, pairs: list[str]) -> dict[str, dict[str, Any]]:
@@ -204,7 +223,7 @@ def _print_summary(summary: dict[str, Any], folder: Path | None) -> None:
     out.print(f"[bold]{title}[/]", highlight=False)
     made = table("", "", "")
     made.show_header = False
-    add_metrics(made, (metric for metric in _SUMMARY if metric not in _IF_ANY or summary[metric.name]), summary)
+    add_metrics(made, (metric for metric in _SUMMARY if metric not in _IF_ANY or summary.get(metric.name)), summary)
     out.print(made)
     if summary["late_ms"] > _LATE_MS:
         err.print("loops could not keep up: delays are this machine's, not the overlay's; give fewer nodes or events")
@@ -216,7 +235,31 @@ _HELP = """Run a network of live nodes on this machine, and count what arrives.
 
 Nodes live in a few processes and talk over real sockets. Subscriptions are generated (correlated, as in Vitis) or those
 of [bold]--workload[/]. Random subscribers publish in random topics; who got what, and when, is counted from what
-applications read. [bold]--kill 0.5@10[/] kills half of the processes after 10 s."""
+applications read. Nothing is published before all topics are connected; if that takes too long, or if a delivery is
+missing in the end, the exit code is 1. [bold]--kill 0.5@10[/] kills half of the processes after 10 s."""
+
+
+def _fault_options() -> list[inspect.Parameter]:
+    """What is to befall the network, and who says whether it has kept its promises (`cluster_faults`, `judge`)."""
+    faults = {
+        "kill": (
+            "SHARE@SECOND[+SECONDS]",
+            "Kill a share of the processes, and start them again so many seconds later, e.g. 0.3@10+5.",
+        ),
+        "partition": (
+            "SHARE@SECOND+SECONDS",
+            "Cut a share of the processes off from the others, e.g. 0.5@10+120. Needs root.",
+        ),
+        "full_disk": ("NODES@SECOND+SECONDS", "Let disks of nodes be full, e.g. 5@10+30. Needs root."),
+    }
+    judge = typer.Option("--judge", help="Read under names, and look whether every promise to named readers is kept.")
+    return [
+        *(
+            option(name, Annotated[str | None, typer.Option(metavar=form, help=text)], None)
+            for name, (form, text) in faults.items()
+        ),
+        option("judge", Annotated[bool, judge], False),
+    ]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -250,16 +293,7 @@ def add_to(app: typer.Typer) -> None:
             Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="New folder: diaries and summary.")],
             None,
         ),
-        option(
-            "kill",
-            Annotated[str | None, typer.Option(metavar="SHARE@SECOND", help="Kill processes, e.g. 0.5@10.")],
-            None,
-        ),
-        option(
-            "restart_after",
-            Annotated[float | None, typer.Option(min=0, help="Start them again so many seconds later.")],
-            None,
-        ),
+        *_fault_options(),
         option("seed", SeedOption, 1),
         option("json", JsonOption, False),
         option("log", LogOption, "plain"),

@@ -19,10 +19,10 @@ from grapevine.cli.console import (
     table,
 )
 from grapevine.cli.storage import stage_of
-from grapevine.metrics.numbers import number
 from grapevine.metrics.structure import DEGREE
 from grapevine.metrics.timed import DELAY_MS_AT
 from grapevine.metrics.traffic import OUTCOME
+from grapevine.model.numbers import number
 from grapevine.pipeline.collect import collect as collect_diaries
 from grapevine.pipeline.measure import series_rows
 

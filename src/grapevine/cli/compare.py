@@ -14,8 +14,8 @@ from grapevine.comparison.candidates import CompareConfig
 from grapevine.comparison.costs import Choice
 from grapevine.comparison.run import LINKS, Comparison
 from grapevine.comparison.run import compare as compare_stage
-from grapevine.metrics.numbers import number
 from grapevine.model.errors import UsageError
+from grapevine.model.numbers import number
 
 _HELP = """Compare the systems on a trace, and say which one to take, with how many links, at what cost.
 

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.extras import missing_extra
 from grapevine.model.log import LOGS
 
 if TYPE_CHECKING:
@@ -54,10 +55,17 @@ def one_line_errors() -> Iterator[None]:
     """Turn errors of the block into one line and an exit code: 2 for the caller's mistakes, 1 for failures, 130 for a
     stop.
 
-    An exception that is not ours keeps its stack trace: it is a bug.
+    A package that is missing because its extra was not installed is the caller's mistake, too. An exception that is not
+    ours keeps its stack trace: it is a bug.
     """
     try:
         yield
+    except ModuleNotFoundError as error:
+        sentence = missing_extra(error)
+        if sentence is None:
+            raise
+        err.print(f"[bold red]error[/]: this command {_plain(sentence)}", soft_wrap=True)
+        raise SystemExit(2) from None
     except UsageError as error:
         err.print(f"[bold red]error[/]: {_plain(error)}", soft_wrap=True)
         raise SystemExit(2) from None
@@ -69,7 +77,7 @@ def one_line_errors() -> Iterator[None]:
         raise SystemExit(130) from None
 
 
-def _plain(error: Exception) -> str:
+def _plain(error: Exception | str) -> str:
     """The message, in which rich takes no bracket for markup."""
     return str(error).replace("[", r"\[")
 

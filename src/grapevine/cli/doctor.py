@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -17,6 +18,7 @@ from rich.markup import escape
 
 from grapevine.cli.console import JsonOption, out, print_json, table
 from grapevine.model.errors import GrapevineError, UsageError
+from grapevine.model.extras import PACKAGES, how_to_install, is_installed
 from grapevine.model.location import is_url
 from grapevine.version import __version__
 
@@ -50,8 +52,11 @@ def doctor(
     json: JsonOption = False,
 ) -> None:
     """Say what is installed (Python, Java, Spark, cores, memory, data) and what is wrong, with the cure."""
-    checks: list[Callable[[], Finding]] = [_grapevine, _python, _libraries, _java, _cores, _memory, _disk, _data]
-    findings = [check() for check in [*checks, *([_spark] if start_spark else [])]]
+    with_spark = is_installed("spark")
+    checks: list[Callable[[], Finding]] = [_grapevine, _python, _libraries, _extras]
+    checks += [*([_java] if with_spark else []), _cores, _memory, _disk, _data]
+    checks += [_spark] if start_spark and with_spark else []
+    findings = [check() for check in checks]
     ill = [finding for finding in findings if finding.cure]
     if json:
         print_json({"well": not ill, "findings": [finding._asdict() for finding in findings]})
@@ -84,8 +89,14 @@ def _python() -> Finding:
 
 
 def _libraries() -> Finding:
-    names = ("pyspark", "pyarrow", "numpy", "numba", "scipy")
+    names = [name for name in ("pyspark", "pyarrow", "numpy", "numba", "scipy") if find_spec(name)]
     return Finding("Libraries", ", ".join(f"{name} {version(name)}" for name in names))
+
+
+def _extras() -> Finding:
+    missing = [extra for extra in PACKAGES if not is_installed(extra)]
+    parts = [f"no {extra} ({how_to_install(extra)})" for extra in missing]
+    return Finding("Extras", "; ".join(parts) or ", ".join(PACKAGES))
 
 
 def _java() -> Finding:

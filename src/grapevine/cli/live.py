@@ -42,7 +42,9 @@ def node(
         list[str] | None, typer.Option(metavar="HOST:PORT", help="A node to begin with; repeatable.")
     ] = None,
     subscribe: Annotated[list[str] | None, typer.Option(metavar="TOPIC", help="Keep its events; repeatable.")] = None,
-    system: Annotated[str | None, typer.Option(help="vitis (any node publishes anywhere) or rappel (feeds).")] = None,
+    system: Annotated[
+        str | None, typer.Option(help="vitis or spidercast (any node publishes anywhere), or rappel (feeds).")
+    ] = None,
     data_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keeps identity, subscriptions and events. Default: they end.")
     ] = None,

@@ -9,10 +9,10 @@ from rich.markup import escape
 
 from grapevine.cli.console import ConfOption, ForceOption, JsonOption, MasterOption, OutOption, out, print_json, table
 from grapevine.cli.storage import stage_of
-from grapevine.metrics.numbers import number
 from grapevine.model import tables
 from grapevine.model.folder import new_folder
 from grapevine.model.manifest import Manifest, read_manifest
+from grapevine.model.numbers import number
 from grapevine.model.store import read_table
 from grapevine.pipeline.topic_graphs import topic_graphs
 from grapevine.version import __version__

@@ -67,7 +67,7 @@ def fitting_systems(named: Sequence[str] | None) -> list[str]:
     Others take minutes of virtual time for every hour; who wants them describes an experiment.
     """
     if named is None:
-        return [name for name, system in all_systems().items() if system.rounds]
+        return [name for name, system in all_systems().items() if "rounds" in system.facet_names]
     for name in named:
         system_named(name).round_facet()
     return list(dict.fromkeys(named))

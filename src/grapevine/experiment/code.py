@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
-from grapevine.kernels.jit import sources_of
+from grapevine.kernels.code_cache import sources_of
 from grapevine.model.location import Location, local_copy
 
 PACKAGE = Path(__file__).resolve().parents[1]

@@ -102,7 +102,7 @@ class _Deciding:
 
     def code_of(self, system: str, driver: str) -> str:
         """The digest of all code that decides a run of the system; each is made once."""
-        module = system_named(system).facets[driver].__module__
+        module = system_named(system).facet(driver).__module__
         if module not in self._codes:
             self._codes[module] = run_digest(module, self._package)
         return self._codes[module]

@@ -1,6 +1,6 @@
 """Two machine instructions that numba has no name for: counting ones, and asking for a cache line ahead of its use.
 
-Both are for compiled code alone.
+Where rules run plainly (`jit`), these are functions of Python with the same results.
 """
 
 from __future__ import annotations
@@ -9,32 +9,20 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from grapevine.kernels.jit import COMPILES
 
-@intrinsic
-def _count_ones(typing_context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
+if COMPILES:
+    from grapevine.kernels.instructions import ask_for as _ask_for
+    from grapevine.kernels.instructions import count_ones as _count_ones
+else:
 
-    return types.uint64(types.uint64), generate
+    def _count_ones(word: np.uint64) -> np.uint64:
+        return np.uint64(int(word).bit_count())
 
-
-@intrinsic
-def _ask_for(typing_context: Any, array: Any, index: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        line = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        function = builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
-        builder.call(function, [line, word(0), word(3), word(1)])  # to read, to keep in all caches, data
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), generate
+    def _ask_for(array: NDArray[Any], index: int) -> None:
+        return
 
 
 # How many bits of the word are set.

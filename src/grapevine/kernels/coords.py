@@ -27,7 +27,7 @@ def _apart(a: Position, b: Position, points: int) -> float:
     """The distance of the points, which have so many numbers; heights aside."""
     total = 0.0
     for i in range(points):
-        total += (a[i] - b[i]) ** 2
+        total += (a[i] - b[i]) * (a[i] - b[i])
     return math.sqrt(total)
 
 
@@ -84,6 +84,9 @@ def settle(
     weights = 1.0 / (1.0 + errors)
     if len(measured) == 0:
         return 0.0
+    together = 0.0
+    for k in range(len(measured)):
+        together += weights[k]
     for _ in range(passes):
         target, left, moved = np.zeros(points), 0.0, 0.0
         for k in range(len(measured)):
@@ -93,13 +96,14 @@ def settle(
                 there = others[k, i] + length * _direction(position, others[k], i, points, between)
                 target[i] += weights[k] * there
         for i in range(points):
-            moved += (target[i] / weights.sum() - position[i]) ** 2
-            position[i] = target[i] / weights.sum()
+            aside = target[i] / together - position[i]
+            moved += aside * aside
+            position[i] = target[i] / together
         if heights:
             for k in range(len(measured)):
                 left += weights[k] * (measured[k] - others[k, points] - _apart(position, others[k], points))
-            height = max(left / weights.sum(), 0.0)
-            moved += (height - position[points]) ** 2
+            height = max(left / together, 0.0)
+            moved += (height - position[points]) * (height - position[points])
             position[points] = height
         if math.sqrt(moved) < _STILL_MS:
             break

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from grapevine.metrics.numbers import interval, number
 from grapevine.model.errors import UsageError
+from grapevine.model.numbers import interval, number
 
 _PARTS = {"quantile": r"p\d{1,2}", "number": r"\d+", "kind": r"[a-z][a-z_]*"}  # what may stand for a family's part
 _WORDS = {"p50": "median"}  # where the label says something else than the name

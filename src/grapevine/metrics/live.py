@@ -10,6 +10,17 @@ DELIVERED = add(Metric("delivered", "deliveries", "Events that subscribers' appl
 EXPECTED = add(Metric("expected", "deliveries expected", "Deliveries if every subscriber got every event."))
 DUPLICATES = add(Metric("duplicates", "delivered twice", "Events that an application was given again.", better="low"))
 RECOVERED = add(Metric("recovered", "deliveries recovered", "Events that nodes asked for, because they missed them."))
+RECOVERY_MS_AT = Metric(
+    "recovery_ms_{quantile}",
+    "recovery, {quantile}",
+    "From the end of a fault (a process is started again, a cable is plugged in, a disk has room) to the delivery of "
+    "what was missing then, {quantile} of these deliveries.",
+    "ms",
+    better="low",
+)
+LOSSES_REPORTED = add(
+    Metric("losses_reported", "losses reported", "Deliveries that did not come, and that readers were told of.")
+)
 EVENTS = add(Metric("events", "events", "Published events."))
 WITHOUT_PATH = add(
     Metric("without_path", "events without a path at first", "Events that their publisher could first send to nobody.")

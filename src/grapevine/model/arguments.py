@@ -7,12 +7,10 @@ what is allowed, and what to do. numpy's numbers count as Python's, since notebo
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, NoReturn, TypeVar
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from grapevine.model.config import MAX_INT
 from grapevine.model.errors import UsageError
@@ -44,9 +42,10 @@ def text(name: str, value: object) -> str:
 
 def flag(name: str, value: object) -> bool:
     """True or False."""
-    if not isinstance(value, bool | np.bool_):
+    given = plain(value)
+    if not isinstance(given, bool):
         refuse(name, value, "True or False")
-    return bool(value)
+    return given
 
 
 def whole(name: str, value: object, low: int = 0, high: int = MAX_INT) -> int:
@@ -89,38 +88,5 @@ def path(name: str, value: object) -> str:
 
 def plain(value: object) -> Any:
     """A number of numpy's as one of Python's; anything else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def numbers_below(name: str, given: ArrayLike, count: int, *, low: int = 0) -> NDArray[np.int32]:
-    """Whole numbers, each from `low` to count - 1, in one row. Kernels do not check bounds, so it is done here."""
-    found = _row(name, given, "iu", "a list of whole numbers")
-    if len(found) and not low <= found.min() <= found.max() < count:
-        raise UsageError(f"{name} {found.min()} … {found.max()}: need to lie between {low} and {count - 1}")
-    return found.astype(np.int32)
-
-
-def amounts(name: str, given: ArrayLike, count: int) -> NDArray[np.float64]:
-    """So many numbers, each finite and not below zero."""
-    found = _row(name, given, "iuf", "a list of numbers").astype(np.float64)
-    check_length(name, found, count)
-    if wrong := np.count_nonzero(~((found >= 0) & (found < np.inf))):
-        raise UsageError(f"{name}: {wrong:,} of them are no amounts; give finite numbers of zero or more")
-    return found
-
-
-def check_length(name: str, found: NDArray[Any], count: int) -> None:
-    """UsageError unless there are so many."""
-    if len(found) != count:
-        raise UsageError(f"{name}: there are {len(found):,} of them; give {count:,}, one each")
-
-
-def _row(name: str, given: ArrayLike, kinds: str, needs: str) -> NDArray[Any]:
-    """An array of one dimension whose type is of these kinds of numpy's; an empty one is of any."""
-    try:
-        found = np.asarray(given)
-    except (ValueError, TypeError):  # rows of different lengths
-        refuse(name, given, needs)
-    if found.ndim != 1 or (found.dtype.kind not in kinds and len(found)):
-        refuse(name, given, needs)
-    return found if len(found) else found.astype(np.int64)
+    numpy = sys.modules.get("numpy")  # whoever has one of its numbers has imported it, and a node may do without
+    return value.item() if numpy is not None and isinstance(value, numpy.generic) else value

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 RING_BITS = 64
 RING_SIZE = 1 << RING_BITS
@@ -26,6 +28,8 @@ def ring_ids(kind: str, names: Iterable[str]) -> NDArray[np.uint64]:
     The kind is hashed with the name. In a social trace a user is both a node and a topic; were both hashed
     alike, every topic would have its own publisher as rendezvous, which no paper assumes.
     """
+    import numpy as np  # here, since a live node names topics one by one
+
     begun = hashlib.sha1(f"{kind}:".encode(), usedforsecurity=False)
     hashed = bytearray()
     for name in names:

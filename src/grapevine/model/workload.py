@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from grapevine.kernels import csr
-from grapevine.model import arguments, tables
+from grapevine.model import arguments, array_arguments, tables
 from grapevine.model.config import MAX_COUNT
 from grapevine.model.errors import UsageError
 from grapevine.model.folder import new_folder
@@ -120,10 +120,10 @@ class Workload:
         rest is as in `from_pairs`."""
         node_count = len(node_topics.starts) - 1
         if rates is not None:
-            rates = arguments.amounts("rates", rates, topic_count)
+            rates = array_arguments.amounts("rates", rates, topic_count)
         if publishers is not None:
-            publishers = arguments.numbers_below("publishers", publishers, node_count, low=-1)
-            arguments.check_length("publishers", publishers, topic_count)
+            publishers = array_arguments.numbers_below("publishers", publishers, node_count, low=-1)
+            array_arguments.check_length("publishers", publishers, topic_count)
         return cls(
             arguments.text("name", name),
             node_topics,
@@ -274,8 +274,11 @@ class Workload:
 
 def _by_node(nodes: ArrayLike, topics: ArrayLike, node_count: int, topic_count: int) -> Csr:
     """Rows by node from pairs in any order."""
-    pairs = arguments.numbers_below("nodes", nodes, node_count), arguments.numbers_below("topics", topics, topic_count)
-    arguments.check_length("topics", pairs[1], len(pairs[0]))
+    pairs = (
+        array_arguments.numbers_below("nodes", nodes, node_count),
+        array_arguments.numbers_below("topics", topics, topic_count),
+    )
+    array_arguments.check_length("topics", pairs[1], len(pairs[0]))
     return Csr(*csr.from_pairs(*pairs, node_count, topic_count))
 
 

@@ -7,9 +7,33 @@ events, `diary` what happened, `wire` makes frames of messages, `identity` says 
 `run` and `control` make a process of a node, `cluster` a network of processes.
 """
 
-from grapevine.net.envelope import Event, Gap
-from grapevine.net.inbox import Inbox, Lagged
-from grapevine.net.node import Node, NoPath, NotConfirmed
-from grapevine.net.reader import Reader
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Event", "Gap", "Inbox", "Lagged", "NoPath", "Node", "NotConfirmed", "Reader"]
+if TYPE_CHECKING:
+    from grapevine.net.envelope import Event, Gap
+    from grapevine.net.inbox import Inbox, Lagged
+    from grapevine.net.node import Node, NoPath, NotConfirmed
+    from grapevine.net.reader import Reader
+    from grapevine.net.verdicts import Verdict
+
+__all__ = ["Event", "Gap", "Inbox", "Lagged", "NoPath", "Node", "NotConfirmed", "Reader", "Verdict"]
+
+_HOMES = {  # imported when they are first used: a command that talks to a node in another process needs none of it
+    "Event": "envelope",
+    "Gap": "envelope",
+    "Inbox": "inbox",
+    "Lagged": "inbox",
+    "NoPath": "node",
+    "Node": "node",
+    "NotConfirmed": "node",
+    "Reader": "reader",
+    "Verdict": "verdicts",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return found

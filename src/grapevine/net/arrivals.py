@@ -1,7 +1,8 @@
 """From a message that carries an event to the disk, and only then to the application.
 
 Whoever sends an event answers for it: it must be what its publisher signed, at every hop. What an application's
-validator refuses is neither kept nor passed on.
+validator refuses, or what is longer than this node takes, is neither kept nor passed on; who passed it on could not
+know that, and is not blamed (`verdicts`).
 """
 
 from __future__ import annotations
@@ -18,20 +19,19 @@ from grapevine.net.conduct import FORGED, REFUSED
 from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
 from grapevine.net.connections import Connections
-from grapevine.net.envelope import TIME_BYTES, Event, Seals, opened, published_ms
+from grapevine.net.envelope import TIME_BYTES, Seals, opened, published_ms
 from grapevine.net.event_file import StoredEvent
 from grapevine.net.ledger import Ledger
 from grapevine.net.recovery import CLOCKS_DIFFER_MS
 from grapevine.net.store import Store, StoreError
 from grapevine.net.surroundings import wall_clock_ms
 from grapevine.net.topics import Topics
+from grapevine.net.verdicts import Validator, Verdict, verdict_of
 from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import Address
 
 _MOST_WAITING = 10_000  # events, for the disk
 _log = logging.getLogger(__name__)
-
-Validator = Callable[[Event], bool]
 
 
 @dataclass(slots=True)
@@ -108,34 +108,36 @@ class Arrivals:
         most = self._config.payload_bytes
         try:
             event = self._seals.check(topic, sequence, envelope, self._clock_ms())
-            if len(event.payload) > most + TIME_BYTES:
-                raise PeerError(f"an event of {len(event.payload):,} bytes came; {most:,} are allowed")
             if self._topics.is_wanted(topic) and not self._system.may_publish(topic, event.publisher):
                 raise PeerError(f"an event of topic {topic} came that {event.publisher} may not publish")
         except PeerError as error:
             self._blame(connection, "forged", FORGED, error)
             return None
+        if len(event.payload) > most + TIME_BYTES:
+            self.rejected["too long"] += 1  # for us: it stays missing, and named readers get a gap
+            return None
         for validator in self.validators.get(topic, ()):
-            if not self._passes(validator, event):
-                self._refuse(connection, event, pulled=pulled)
+            verdict = self._verdict(validator, event)
+            if verdict is not Verdict.ACCEPT:
+                self._refuse(connection, event, verdict, pulled=pulled)
                 return None
         return event
 
-    def _passes(self, validator: Validator, event: StoredEvent) -> bool:
+    def _verdict(self, validator: Validator, event: StoredEvent) -> Verdict:
         try:
-            return validator(opened(self._topics.name_of(event.topic), event))
+            return verdict_of(validator(opened(self._topics.name_of(event.topic), event)))
         except Exception:
-            _log.exception("a validator failed; the event is refused")
-            return False
+            _log.exception("a validator failed; the event is ignored")
+            return Verdict.IGNORE
 
-    def _refuse(self, connection: Connection, event: StoredEvent, *, pulled: bool) -> None:
-        """A validator does not want it. It is seen, or it would be asked for again. Who was asked is innocent."""
+    def _refuse(self, connection: Connection, event: StoredEvent, verdict: Verdict, *, pulled: bool) -> None:
+        """A validator does not want it. It is seen, or it would be asked for again."""
         if event.topic in self._ledger:
             self._ledger.refuse(event.topic, event.publisher.full, event.sequence, self._connections.loop.time())
-        if pulled:
-            self.rejected["refused"] += 1
-        else:
+        if verdict is Verdict.REJECT and connection.id == event.publisher and not pulled:
             self._blame(connection, "refused", REFUSED, PeerError(f"a validator refused event {event.sequence}"))
+        else:
+            self.rejected["refused" if verdict is Verdict.REJECT else "ignored"] += 1
 
     def _blame(self, connection: Connection, what: str, points: int, error: PeerError) -> None:
         self.rejected[what] += 1

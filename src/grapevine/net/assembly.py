@@ -52,7 +52,7 @@ class Assembly:
         diary: Diary | None,
         surroundings: Surroundings = REAL_WORLD,
     ) -> None:
-        self.config, self.endpoint = config, ("", 0)
+        self.config, self.endpoint, self.is_closing = config, ("", 0), False
         self.folder, self.system, self.store = folder, system, folder.store
         self.surroundings, clock_ms = surroundings, surroundings.clock_ms
         passed_s = asyncio.get_running_loop().time
@@ -71,6 +71,7 @@ class Assembly:
             receive=lambda connection, message: self.incoming.receive(connection, message),
             unreachable=lambda address: self.host.on_unreachable(address),
             transport=transport,
+            chosen=lambda: self.host.chosen(),
         )
         self.host = Host(system, self.connections)
         self.ledger = Ledger(config.gap_limit)
@@ -96,11 +97,10 @@ class Assembly:
         self.publishing = Publishing(
             *(folder.identity, system, config, self.store, self.topics, self.host, self.confirmations),
             self._is_alone,
-            clock_ms,
+            surroundings.clock_us,
             self.steady_clock.now_ms,
         )
         self.tasks: list[asyncio.Task[None]] = []
-        self.is_closing = False
 
     async def start(self, at: Endpoint, announce: str | None, bootstrap: list[Endpoint]) -> None:
         """Load what the folder has, listen, start the peer, and begin what goes on by itself. UsageError if it cannot.
@@ -143,8 +143,8 @@ class Assembly:
         self.is_closing = True
         self.topics.close()
         self.publishing.close()
-        was_running = self.host.is_running
-        if was_running:
+        if self.host.is_running:
+            self.chronicle.on_leaving(self.host.peer, self.connections.traffic)
             await self._leave()
         await self.connections.close("this node stops")
         await self.recovery.close()
@@ -155,9 +155,7 @@ class Assembly:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         self.folder.remember(self.connections.contacts)
-        if was_running:
-            self.chronicle.write(self.host.peer, self.connections.traffic)
-        self.chronicle.close()
+        self.chronicle.close(self.connections.traffic)
 
     async def _leave(self) -> None:
         self.host.call(self.host.peer.leave)
@@ -188,7 +186,7 @@ class Assembly:
 
     @property
     def is_full(self) -> bool:
-        """Whether all connections are links of the overlay, and there is room for no other."""
+        """Whether newcomers are turned away, because links have all places that are for others."""
         return self.connections.is_full
 
     @property

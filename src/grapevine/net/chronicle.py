@@ -23,6 +23,7 @@ class Chronicle:
         self.delivered = 0  # events for its applications, its own included
         self._me, self._diary = me, diary
         self._traffic_told = Traffic()  # at the diary's last line
+        self._is_leaving = False  # from then on links only go
 
     def on_start(self, system: str, config: Mapping[str, Any]) -> None:
         """A session begins, as a peer of this system with this configuration."""
@@ -39,11 +40,14 @@ class Chronicle:
         if self._diary:
             self._diary.unsubscribed(topic_id, name)
 
-    def on_published(self, event: StoredEvent) -> None:
-        """An event of this node's is on the disk."""
+    def on_published(self, event: StoredEvent, asked_us: int) -> None:
+        """An event of this node's is on the disk; the application asked for it at this time of day.
+
+        Delays are counted from there: an application that publishes waits for the disk, too.
+        """
         self.published += 1
         if self._diary:
-            self._diary.published(event.topic, self._me.address, event.sequence)
+            self._diary.published(event.topic, self._me.address, event.sequence, asked_us)
 
     def on_received(self, event: StoredEvent, sender: Address, *, wanted: bool, again: bool) -> None:
         """A copy of an event was pushed to this node: `wanted` by an application, `again` if it was known."""
@@ -59,21 +63,44 @@ class Chronicle:
             self._diary.delivered(event.topic, event.publisher.address, event.sequence, sender, pulled=pulled)
 
     def write(self, peer: Peer, traffic: Traffic) -> None:
-        """Note links and traffic, and write everything to the disk. Called every second, and at the end."""
+        """Note links and traffic, and write everything to the disk. Called every second."""
         if self._diary is None:
             return
+        if not self._is_leaving:
+            self._note_links(self._diary, peer)
+        self._note_traffic(self._diary, traffic)
+        self._flush(self._diary)
+
+    def on_leaving(self, peer: Peer, traffic: Traffic) -> None:
+        """The node is about to leave: its links are noted for the last time, as long as it has them."""
+        if self._diary is None:
+            return
+        self._note_links(self._diary, peer)
+        self._note_traffic(self._diary, traffic)
+        self._is_leaving = True
+        self._diary.leaving()
+        self._flush(self._diary)
+
+    @staticmethod
+    def _note_links(diary: Diary, peer: Peer) -> None:
         roles = peer.roles()
         chosen = [(node, kind) for node, kinds in roles.items() for kind in kinds if kind not in FROM_BEHIND]
-        self._diary.links(chosen, len(roles))
+        diary.links(chosen, len(roles))
+
+    def _note_traffic(self, diary: Diary, traffic: Traffic) -> None:
         before, self._traffic_told = self._traffic_told, traffic.copy()
-        self._diary.traffic(**self._traffic_told.since(before))
+        diary.traffic(**self._traffic_told.since(before))
+
+    @staticmethod
+    def _flush(diary: Diary) -> None:
         try:
-            self._diary.flush()
+            diary.flush()
         except DiaryError as error:
             _log.error("the diary was not written: %s", error)
 
-    def close(self) -> None:
-        """The session ends in good order."""
+    def close(self, traffic: Traffic) -> None:
+        """The session ends in good order; what was said since `on_leaving` counts, and links are no more."""
         if self._diary:
+            self._note_traffic(self._diary, traffic)
             self._diary.end()
             self._diary.close()

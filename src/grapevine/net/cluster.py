@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import secrets
 import tempfile
 import time
@@ -24,12 +23,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from grapevine.model.config import Config, parameter
-from grapevine.model.errors import UsageError
+from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.identity import PeerId
 from grapevine.model.ids import ring_id
 from grapevine.model.workload import Workload
+from grapevine.net.cluster_config import ClusterConfig
 from grapevine.net.cluster_report import Course, snapshot, summary
+from grapevine.net.connectedness import Connectedness, connectedness
+from grapevine.net.group import now_us
+from grapevine.net.judge import READER, Judge
 from grapevine.net.orders import (
     Exchanges,
     Look,
@@ -44,52 +46,12 @@ from grapevine.net.orders import (
 )
 from grapevine.net.tally import Tally
 from grapevine.net.worker import Worker
-from grapevine.synthetic import generate
 
 _OPEN_S = 300.0  # the first node may have to compile
 _LOOK_S = 60.0
+_LOOK_AGAIN_S = 0.25  # whether everything has come
 _FIRST = 2**62  # numbers from here on are of events that begin a feed, and are not counted
 _FEEDS = ("rappel",)  # systems in which every topic has one publisher, and its name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterConfig(Config):
-    """How large a network, and what happens in it."""
-
-    nodes: int = parameter(50, "nodes", source="ours: one machine", low=2)
-    topics: int = parameter(200, "topics of the generated workload", source="ours: one machine", low=1)
-    subscriptions: int = parameter(50, "topics that each node subscribes to", source="Vitis §IV-A", low=1)
-    processes: int = parameter(os.cpu_count() or 1, "processes, each with its share of the nodes", source="ours", low=1)
-    bootstraps: int = parameter(3, "nodes that the others begin with", source="ours", low=1)
-    events: int = parameter(500, "events to publish", source="ours", low=1)
-    rate: float = parameter(20.0, "events a second", source="ours", low=0.001)
-    payload: int = parameter(100, "bytes of an event's payload", source="ours", low=8)
-    ready_s: float = parameter(60.0, "seconds to wait until all topics are connected", source="ours", low=0)
-    settle_s: float = parameter(30.0, "seconds to wait for the last events", source="ours", low=0)
-
-    def mistakes(self) -> list[str]:
-        mistakes = []
-        if self.processes > self.nodes:
-            mistakes.append(f"processes={self.processes}: there are only nodes={self.nodes}")
-        if self.subscriptions > self.topics:
-            mistakes.append(f"subscriptions={self.subscriptions}: there are only topics={self.topics}")
-        return mistakes
-
-
-def workload_of(config: ClusterConfig, seed: int) -> Workload:
-    """Vitis' correlated subscriptions, with as many buckets of topics as there can be."""
-    each = 2 if config.subscriptions % 2 == 0 and config.topics % 2 == 0 else 1
-    most = config.topics * each // config.subscriptions
-    buckets = next(n for n in range(max(most, 1), 0, -1) if config.topics % n == 0)
-    return generate(
-        "vitis-high",
-        seed=seed,
-        nodes=config.nodes,
-        topics=config.topics,
-        subscriptions_per_node=config.subscriptions,
-        buckets=buckets,
-        buckets_per_node=min(each, buckets),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +73,10 @@ class Cluster:
         open_: Open,
         data: Path | None,
         spots: Sequence[Spot],
+        judge: Judge | None,
     ) -> None:
         self.workload, self.config = workload, config
-        self.tally = Tally(workload.subscribers_of)
+        self.tally, self.judge = Tally(workload.subscribers_of), judge
         self.down: set[int] = set()
         self._course = Course()
         self._open, self._data, self._random = open_, data, Random(0)
@@ -151,18 +114,20 @@ class Cluster:
         out: Path | None = None,
         seed: int = 1,
         spots: Sequence[Spot] = (Spot(),),
+        judge: Judge | None = None,
         started: bool = True,
     ) -> AsyncIterator[Cluster]:
         """All nodes, up and subscribed; none is left behind. `data` keeps their folders, `out` gets their diaries.
 
-        Groups are dealt to the spots in turn. Who wants to watch how they come up takes a cluster that is not
+        Groups are dealt to the spots in turn. With a `judge` applications read under a name, and it is told of all that
+        they are given. Who wants to watch how they come up takes a cluster that is not
         `started`, and calls `start`.
         """
         with tempfile.TemporaryDirectory(prefix="grapevine-cluster-") as scratch:
             diary = None if out is None else str((out / "diaries").absolute())
             network = f"cluster-{secrets.token_hex(4)}"
             ordered = Open([], system, network, dict(parameters or {}), dict(settings or {}), diary)
-            cluster = cls(workload, config, out or Path(scratch), ordered, data, spots)
+            cluster = cls(workload, config, out or Path(scratch), ordered, data, spots, judge)
             cluster._random = Random(seed)
             try:
                 if started:
@@ -188,8 +153,7 @@ class Cluster:
             self._choose_publishers()
         await asyncio.gather(*(self._subscribe(g, again=False) for g in range(len(self.workers))))
         for topic, publisher in self._feeds.items():  # a feed can be joined once something was published in it
-            order = Publish(publisher, self.topic_name(topic), _FIRST + topic, self.config.payload, timeout=0.0)
-            self._worker_of(publisher).tell(order)
+            self._order(Publish(publisher, self.topic_name(topic), _FIRST + topic, self.config.payload, timeout=0.0))
         self._course.reach("up", stage="connecting")
 
     async def _close(self) -> None:
@@ -206,7 +170,7 @@ class Cluster:
                 n,
                 self._endpoints.get(n, f"{self._spots[group].host}:0"),
                 known,
-                None if self._data is None else str(self._data.absolute() / f"node-{n:04d}"),
+                None if self._data is None else str(self.folder_of(self._data, n)),
             )
             for n in numbers
         ]
@@ -220,10 +184,20 @@ class Cluster:
         )
         for number, peer, endpoint in (await self.workers[group].ask(order, Opened, _OPEN_S)).nodes:
             self._peers[number], self._endpoints[number] = PeerId.parse(peer), endpoint
+            if self.judge is not None:
+                self.judge.on_opened(number, self._peers[number])
+
+    @staticmethod
+    def folder_of(data: Path, node: int) -> Path:
+        """Where a node keeps what it has, if nodes have folders in `data`."""
+        return data.absolute() / f"node-{node:04d}"
 
     async def _subscribe(self, group: int, *, again: bool) -> None:
         topics = {n: [self.topic_name(t) for t in self.workload.topics_of(n)] for n in self._members[group]}
-        await self.workers[group].ask(Subscribe(topics, again), Subscribed, _OPEN_S)
+        reader = None if self.judge is None else READER
+        await self.workers[group].ask(Subscribe(topics, again, reader), Subscribed, _OPEN_S)
+        if self.judge is not None:
+            self.judge.on_subscribed(topics)
 
     def _choose_publishers(self) -> None:
         for topic in range(self.workload.topic_count):
@@ -244,10 +218,15 @@ class Cluster:
         for at in range(0, len(found), 3):
             if found[at] < _FIRST:
                 self.tally.arrived(found[at], found[at + 1], found[at + 2], worker.session)
+        if self.judge is not None:
+            for given in report.given:
+                self.judge.on_given(worker.session, given)
 
     def _on_published(self, answer: Published) -> None:
         if answer.event < _FIRST:
-            self.tally.confirmed(answer.event, answer.time_us, answer.error)
+            self.tally.confirmed(answer.event, answer.time_us, answer.error, is_kept=answer.is_kept)
+        if self.judge is not None:
+            self.judge.on_published(answer)
 
     def _on_ended(self, worker: Worker) -> None:
         members = set(self._members[worker.number])
@@ -260,14 +239,25 @@ class Cluster:
 
     # What can be done with it
 
-    async def wait_until_connected(self, timeout: float | None = None) -> bool:
-        """Wait until the subscribers of every topic are connected by those with whom they exchange its events."""
-        end = time.monotonic() + (self.config.ready_s if timeout is None else timeout)
+    async def wait_until_connected(self, timeout: float | None = None) -> None:
+        """Wait until the subscribers of every topic are connected by those with whom they exchange its events.
+
+        GrapevineError if that takes longer than `timeout` (by default `ready_s`): whoever publishes in a network that
+        has not come together measures how it comes together, and loses events to nobody's fault.
+        """
+        patience = self.config.ready_s if timeout is None else timeout
+        end = time.monotonic() + patience
         while True:
-            connected = self._course.connected = await self._share_connected()
-            if connected == 1.0 or time.monotonic() >= end:
+            found = await self._look()
+            self._course.connected = found.share
+            if found.is_whole:
                 self._course.reach("ready")
-                return connected == 1.0
+                return
+            if time.monotonic() >= end:
+                raise GrapevineError(
+                    f"after {patience:g} s the subscribers of {found.connected:,} of {found.shared:,} topics were"
+                    " connected, so nothing was published; give a longer --ready-s, or fewer nodes for this machine"
+                )
             await asyncio.sleep(1.0)
 
     async def publish(self, events: int | None = None, rate: float | None = None) -> None:
@@ -294,21 +284,31 @@ class Cluster:
             publisher = self._random.choice(able)
         event = self._course.events = self._course.events + 1
         self.tally.ordered(event, topic, publisher)
-        self._worker_of(publisher).tell(Publish(publisher, self.topic_name(topic), event, self.config.payload))
+        self._order(Publish(publisher, self.topic_name(topic), event, self.config.payload))
         return event
 
+    def _order(self, order: Publish) -> None:
+        if self.judge is not None:
+            self.judge.on_ordered(order.event, order.node, order.topic)
+        self.workers[order.node % len(self.workers)].tell(order)
+
     async def wait_until_delivered(self, timeout: float | None = None) -> bool:
-        """Wait until every confirmed event has come to every subscriber that is up; False if it takes longer."""
+        """Wait until every confirmed event has come to every subscriber that is up; False if it takes longer.
+
+        Where there is a judge, a gap that a reader was told of is as good: nothing more comes.
+        """
         self._course.stage = "waiting"
         end = time.monotonic() + (self.config.settle_s if timeout is None else timeout)
-        while time.monotonic() < end:
-            found, expected = self.tally.delivered(self.down)
-            if not self.tally.waiting and found == expected:
-                break
-            await asyncio.sleep(0.1)
+        while not (is_complete := self._is_complete()) and time.monotonic() < end:
+            await asyncio.sleep(_LOOK_AGAIN_S)
         self._course.reach("over")
+        return is_complete
+
+    def _is_complete(self) -> bool:
+        if self.tally.waiting:
+            return False
         found, expected = self.tally.delivered(self.down)
-        return not self.tally.waiting and found == expected
+        return found == expected or (self.judge is not None and not self.judge.is_waiting(self.down))
 
     async def kill(self, group: int) -> None:
         """End the group's process as a crash would: nothing is written, nobody is told."""
@@ -324,32 +324,31 @@ class Cluster:
             raise UsageError("nodes without folders cannot come back; give --data DIR")
         if self.workers[group].is_up:
             raise UsageError(f"group {group} runs; kill or stop it first")
+        members = set(self._members[group])
+        self.tally.fault_over(members, now_us())
         await self.workers[group].start()
         await self._open_nodes(group, self._members[group])
         await self._subscribe(group, again=True)
-        self.down -= set(self._members[group])
+        self.down -= members
+
+    def on_fault_over(self, nodes: Iterable[int] | None = None) -> None:
+        """What kept these nodes (None: all) from what they are owed has ended; how long they take is measured."""
+        members = range(self.workload.node_count) if nodes is None else nodes
+        self.tally.fault_over(set(members) - self.down, now_us())
 
     def groups_for(self, share: float) -> list[int]:
         """The last groups, as many as have that share of the nodes; at least one of several stays."""
         count = round(share * len(self.workers))
         return list(range(len(self.workers) - min(max(count, 1), len(self.workers) - 1), len(self.workers)))
 
-    def _worker_of(self, node: int) -> Worker:
-        return self.workers[node % len(self.workers)]
-
-    async def _share_connected(self) -> float:
+    async def _look(self) -> Connectedness:
         looks = await asyncio.gather(*(w.ask(Look(), Exchanges, _LOOK_S) for w in self.workers if w.is_up))
-        edges: dict[int, list[tuple[int, int]]] = {}
-        for address, partners in (row for look in looks for row in look.partners):
-            for topic, others in partners.items():
-                edges.setdefault(topic, []).extend((address, other) for other in others)
-        shared = connected = 0
+        partners = [row for look in looks for row in look.partners]
+        wanted = {}
         for topic in range(self.workload.topic_count):
-            wanted = [self._peers[int(n)].address for n in self.workload.subscribers_of(topic) if n not in self.down]
-            if len(wanted) > 1:
-                shared += 1
-                connected += are_connected(wanted, edges.get(ring_id(f"topic:{self.topic_name(topic)}"), []))
-        return connected / shared if shared else 1.0
+            here = [self._peers[int(n)].address for n in self.workload.subscribers_of(topic) if n not in self.down]
+            wanted[ring_id(f"topic:{self.topic_name(topic)}")] = here
+        return connectedness(wanted, partners)
 
     # What it tells
 
@@ -366,18 +365,3 @@ class Cluster:
             "subscriptions": self.workload.subscription_count,
         }
         return summary(about, self._course, self.workers, self.tally, self.down)
-
-
-def are_connected(wanted: list[int], edges: Iterable[tuple[int, int]]) -> bool:
-    """Whether all of these are in one component."""
-    leader: dict[int, int] = {}
-
-    def find(node: int) -> int:
-        while (above := leader.setdefault(node, node)) != node:
-            leader[node] = leader[above]
-            node = above
-        return node
-
-    for one, other in edges:
-        leader[find(one)] = find(other)
-    return len({find(node) for node in wanted}) <= 1

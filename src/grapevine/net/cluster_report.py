@@ -121,6 +121,7 @@ def summary(
     begun, over = times.get("publishing", time.monotonic()), times.get("over", time.monotonic())
     seconds, nodes = max(over - begun, 1e-9), max(now["nodes"], 1)
     delay = dict(zip(("p50", "p99", "max"), tally.delay_ms(0.5, 0.99, 1.0), strict=True))
+    recovery = dict(zip(("p50", "p99"), tally.recovery_ms(0.5, 0.99), strict=True))
     return {
         "system": about["system"],
         "nodes": now["nodes"],
@@ -146,6 +147,7 @@ def summary(
         "recovered": spent.recovered,
         "failures": spent.failures,
         **{f"delay_ms_{name}": value for name, value in delay.items()},
+        **{f"recovery_ms_{name}": value for name, value in recovery.items()},
         **{name: now[name] for name in ("degree", "degree_max", "connections", "connections_max")},
         "messages_per_s_per_node": spent.messages / seconds / nodes,
         "bytes_per_s_per_node": spent.bytes / seconds / nodes,

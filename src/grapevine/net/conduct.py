@@ -11,9 +11,9 @@ from grapevine.model.identity import PeerId
 BANNED = 100
 GARBAGE = 100  # no frame, no message, or none that may come now
 FORGED = 50  # an event, or a contact, that its owner did not sign
-EXCESS = 25  # more subscriptions, or paths, than anybody may have
+EXCESS = 25  # more subscriptions than anybody may have
 SLOW = 25  # does not read
-REFUSED = 10  # an event that a validator of ours refuses: its publisher may be to blame, or our validator
+REFUSED = 10  # its own event, that a validator of ours rejects
 
 _HALF_LIFE_S = 60.0  # of points
 _REMEMBERED = 10_000

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grapevine.model.config import Config, parameter
+from grapevine.model.errors import UsageError
+from grapevine.net.origins import parse_networks
 from grapevine.net.wire import FRAME_LIMIT
 
 
@@ -20,9 +22,60 @@ class NodeConfig(Config):
     )
     most_connections: int = parameter(
         256,
-        "open connections; idle ones make room for new peers, links do not. Twice as many may be greeting or closing",
+        "open connections; `slots` says who makes room for whom. Twice as many may be greeting or closing",
         source="ours: several times any table and its reverse",
         low=2,
+    )
+    own_share: float = parameter(
+        0.25,
+        "share of the connections that is kept for those which this node opens itself",
+        source="ours: whoever is surrounded by strangers still reaches whom it chose; four tables of Vitis",
+        low=0.0,
+        high=0.9,
+    )
+    most_per_address: int = parameter(
+        32,
+        "connections that others may open from one address; of IPv6, from a /64",
+        source="ours: an eighth of all; many nodes behind one router, and too few to surround anybody",
+        low=1,
+    )
+    most_per_subnet: int = parameter(
+        64,
+        "connections that others may open from one subnet: IPv4 /24, IPv6 /48",
+        source="ours: a quarter of all; what one customer of a provider has",
+        low=1,
+    )
+    uncounted: str = parameter(
+        "127.0.0.0/8 ::1/128",
+        "networks whose addresses are not counted: this machine, and your own where all nodes are yours; with spaces",
+        source="ours: a network on one machine, or in one office, is no crowd of strangers",
+    )
+    most_handshakes: int = parameter(
+        128,
+        "connections that prove who they are now; more wait until one has, or has had handshake_grace_s",
+        source="ours: 0.3 MB each; with 10 ms for each that is 10,000 newcomers a second",
+        low=1,
+    )
+    most_silent: int = parameter(
+        256,
+        "connections that have said nothing yet; the next pushes out the oldest",
+        source="ours: a socket each, of which a process may have 1,024",
+        low=1,
+    )
+    handshakes_per_address: int = parameter(
+        16, "connections of either kind from one address; more are closed at once", source="ours: an eighth", low=1
+    )
+    handshake_rate: float = parameter(
+        32.0,
+        "handshakes a second that one address may begin; more are closed at once",
+        source="ours: each takes 2 ms of CPU, so a flood of one address takes 6 % of a core",
+        low=1.0,
+    )
+    handshake_grace_s: float = parameter(
+        0.5,
+        "seconds that a handshake has while others wait; then it makes room",
+        source="ours: two round trips around the world",
+        low=0.01,
     )
     queue_bytes: int = parameter(
         4 << 20,
@@ -96,6 +149,15 @@ class NodeConfig(Config):
     )
 
     def mistakes(self) -> list[str]:
+        try:
+            parse_networks(self.uncounted)
+        except UsageError as error:
+            return [f"uncounted: {error}"]
         if 2 * self.payload_bytes > self.frame_bytes:
             return [f"payload_bytes={self.payload_bytes}: needs at most half of frame_bytes={self.frame_bytes}"]
         return []
+
+    @property
+    def most_incoming(self) -> int:
+        """Connections that others may open; the rest is for those that this node opens."""
+        return self.most_connections - int(self.own_share * self.most_connections)

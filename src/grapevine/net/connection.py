@@ -108,6 +108,11 @@ class Connection(ChannelUser):
         self._hello_timer: asyncio.TimerHandle | None = None
 
     @property
+    def came_from(self) -> str:
+        """The IP address of the other end; "" if that is not known."""
+        return self._channel.came_from if self._channel is not None else ""
+
+    @property
     def address(self) -> Address:
         """The other end's address, by which protocols know it. Only from GREETING on."""
         assert self.id is not None
@@ -180,12 +185,13 @@ class Connection(ChannelUser):
         return True
 
     def close(self, reason: str) -> None:
-        """Say farewell, and close when everything is written."""
+        """Say farewell, and close when everything is written, or the other end has not read it for `dial_s`."""
         if not self.has_farewell and not self.is_closing:
             self.has_farewell = True
             self.send(Farewell(reason))
-        if self._channel is not None:
+        if self._channel is not None and not self._channel.is_closing:
             self._channel.close()
+            self._loop.call_later(self._config.dial_s, self.abort)
 
     def abort(self) -> None:
         """Close at once and without a word: to the other end this is a crash."""

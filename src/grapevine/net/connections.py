@@ -1,8 +1,8 @@
 """All connections of a node: one per peer, dialled when there is something to say, closed when nobody needs it.
 
 Peers know each other by address. A *connection* is what bytes travel on; a *link* is what the overlay has chosen
-(`systems/peer`). A connection to a link (`pinned`) stays; others are closed when idle. When two dial each other at
-once, the connection of the one with the smaller id stays.
+(`systems/peer`). A connection to a link (`pinned`) stays; others are closed when idle. `slots` says who has a place
+when there are many. When two dial each other at once, the connection of the one with the smaller id stays.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from grapevine.model.errors import PeerError, UsageError
 from grapevine.model.identity import PeerId
 from grapevine.net.conduct import Conduct
 from grapevine.net.config import NodeConfig
-from grapevine.net.connection import Connection
+from grapevine.net.connection import Connection, State
 from grapevine.net.contacts import Contact, Contacts, is_reachable
 from grapevine.net.dialling import Dialling
 from grapevine.net.identity import Identity
 from grapevine.net.introductions import Introductions
 from grapevine.net.messages import Hello, Introduce, Seek
+from grapevine.net.slots import Slots
 from grapevine.net.tls_transport import TlsTransport
 from grapevine.net.traffic import Traffic
 from grapevine.net.transport import Endpoint, Listener, MakeTransport
@@ -36,7 +37,7 @@ class Connections:
     """Sends messages to addresses, and hands over what comes from them. It oversees every `Connection`.
 
     `receive` gets every message of an open connection that is not about contacts; `unreachable` is told of peers whose
-    connection broke without a farewell, or to whom none could be made.
+    connection broke without a farewell, or to whom none could be made; `chosen` tells the links of its own choice.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Connections:
         receive: Callable[[Connection, Message], None],
         unreachable: Callable[[Address], None],
         transport: MakeTransport = TlsTransport,
+        chosen: Callable[[], Collection[Address]] = tuple,
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self.identity, self.config = identity, config
@@ -58,9 +60,10 @@ class Connections:
         self.counts: Counter[str] = Counter()  # what befell connections, for operators
         self.traffic = Traffic()
         self.pinned: set[Address] = set()  # links of the overlay: connections to them are not idle
+        self._slots = Slots(config, self.pinned, chosen)
         self._network, self._system, self._session, self._messages = network, system, session, messages
         self._receive, self._unreachable = receive, unreachable
-        self._transport = transport(identity, config.dial_s)
+        self._transport = transport(identity, config)
         self._introductions = Introductions(self.contacts, self.blame)
         self._dialling = Dialling(
             config.retry_s,
@@ -165,6 +168,8 @@ class Connections:
 
     def sweep(self) -> None:
         """Close what nobody needs: connections that are no links and were not used for `idle_s`."""
+        if self._listener is not None:
+            self.counts["turned_away"] = self._listener.turned_away
         before = self.loop.time() - self.config.idle_s
         for address, connection in list(self._open.items()):
             if address not in self.pinned and connection.used < before:
@@ -196,12 +201,25 @@ class Connections:
         self._all[connection] = None
         if self._closed:
             raise PeerError("this node is closing")
+        if not connection.outgoing:
+            self._slots.check_greeting(connection.came_from, (other for other in self._all if other is not connection))
         if len(self._all) > 2 * self.config.most_connections:
-            raise PeerError(f"there are {len(self._all)} connections already")
+            self._cut_off_a_greeting()
         if peer == self.identity.id:
             raise PeerError("a node has no connection to itself")
         if self.conduct.is_banned(peer, self.loop.time()):
             raise PeerError(f"peer {peer} is shut out")
+
+    def _cut_off_a_greeting(self) -> None:
+        """Too many have not said hello yet: the first to come makes room if it had time to, or else the last."""
+        slow_since = self.loop.time() - self.config.handshake_grace_s
+        for other in self._all:
+            if other.state is State.GREETING and not other.outgoing and not other.is_closing:
+                if other.used > slow_since:
+                    break
+                other.fail(PeerError("it did not say hello while others waited"))
+                return
+        raise PeerError(f"there are {len(self._all)} connections already")
 
     def check_hello(self, connection: Connection, hello: Hello) -> None:
         """PeerError if it is of another network or system, or has the contact of somebody else."""
@@ -222,12 +240,24 @@ class Connections:
                 connection.close("one connection is enough")
                 return
             before.close("one connection is enough")
-        elif len(self._open) >= self.config.most_connections and not self._make_room():
-            connection.fail(PeerError(f"there are {len(self._open)} connections already"))
-            return
+        else:
+            try:
+                victim = self._slots.who_makes_room(connection, self._open)
+            except PeerError as error:
+                connection.fail(error)
+                return
+            if victim is not None:
+                self._evict(victim)
         self._open[address] = connection
         for message in self._dialling.on_open(address):
             self.answer(connection, message)
+
+    def _evict(self, victim: Connection) -> None:
+        """Close a connection that makes room; its place is free at once, and a link that it was is none any more."""
+        del self._open[victim.address]
+        victim.close("others need the place")
+        if victim.address in self.pinned:
+            self._unreachable(victim.address)
 
     def on_message(self, connection: Connection, message: Message) -> None:
         """What is about contacts is dealt with here; everything else is for the host."""
@@ -275,13 +305,5 @@ class Connections:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for a newcomer, and none can be made: all connections are links."""
-        return len(self._open) >= self.config.most_connections and all(node in self.pinned for node in self._open)
-
-    def _make_room(self) -> bool:
-        """Close the connection that was idle for longest, unless all are links."""
-        idle = [connection for address, connection in self._open.items() if address not in self.pinned]
-        if not idle:
-            return False
-        min(idle, key=lambda connection: connection.used).close("others need the place")
-        return True
+        """Whether all places for connections that others open are taken, and by links alone (`slots`)."""
+        return self._slots.is_full(self._open)

@@ -31,14 +31,13 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.identity import PeerId
 from grapevine.net.contacts import parse_endpoint
+from grapevine.net.control_file import UNIX
 from grapevine.net.envelope import Event, Gap
 from grapevine.net.inbox import Inbox, Lagged, policy_of
 from grapevine.net.metrics import registry_of
 from grapevine.net.node import Node, NoPath, NotConfirmed
 from grapevine.net.reader import Reader
 
-CONTROL_FILE = "control.json"
-UNIX = "unix:"  # before the path of a socket
 _TOPIC_CHARACTERS = 1_024
 _STREAMS = 256  # at a time
 _SHUTDOWN_S = 1.0

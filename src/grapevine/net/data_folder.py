@@ -15,6 +15,7 @@ from grapevine.model.errors import PeerError, UsageError
 from grapevine.net.contacts import Contact, Contacts
 from grapevine.net.event_file import Retention
 from grapevine.net.identity import Identity
+from grapevine.net.private_files import make_private_file
 from grapevine.net.store import Store
 from grapevine.net.surroundings import REAL_WORLD, Surroundings
 
@@ -56,6 +57,7 @@ class DataFolder:
     def contacts(self, known: Contacts) -> list[Contact]:
         """Peers of the last session, learnt anew; a damaged file is as good as none."""
         try:
+            make_private_file(self.path / CONTACTS_FILE)
             stored = msgspec.msgpack.decode((self.path / CONTACTS_FILE).read_bytes(), type=list[Contact])
         except (OSError, msgspec.MsgspecError):
             return []
@@ -73,12 +75,14 @@ class DataFolder:
         path = self.path / CONTACTS_FILE
         partial = path.with_name(f".{path.name}.partial")
         with contextlib.suppress(OSError):
+            make_private_file(partial)
             partial.write_bytes(msgspec.msgpack.encode(known.latest(_REMEMBERED)))
             partial.replace(path)
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
+    make_private_file(path)
     with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

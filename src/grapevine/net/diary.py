@@ -58,6 +58,10 @@ class Diary:
         """The node has started, as a peer of this system."""
         self._note("session", node=as_hex(self._node), system=system, config=dict(config))
 
+    def leaving(self) -> None:
+        """It begins to leave: whoever is told drops it, and it drops whom it tells. `end` follows in good order."""
+        self._note("leaving")
+
     def end(self) -> None:
         """It stops in good order; there is no such line after a crash."""
         self._note("end")
@@ -74,9 +78,10 @@ class Diary:
     def _subscription(self, what: str, topic: int, name: str | None) -> None:
         self._note(what, topic=as_hex(topic), **{} if name is None else {"name": name})
 
-    def published(self, topic: int, publisher: Address, sequence: int) -> None:
-        """The node publishes an event of its own."""
-        self._note("published", topic=as_hex(topic), publisher=as_hex(publisher), sequence=sequence)
+    def published(self, topic: int, publisher: Address, sequence: int, asked_us: int) -> None:
+        """The node has published an event of its own; the record's time is when the application asked for that."""
+        event = {"topic": as_hex(topic), "publisher": as_hex(publisher), "sequence": sequence}
+        self._note("published", time=asked_us, **event)
 
     def received(
         self, topic: int, publisher: Address, sequence: int, sender: Address, *, wanted: bool, again: bool
@@ -147,7 +152,9 @@ class Diary:
         if len(self._waiting) > MOST_WAITING:
             self.lost += 1
             return
-        self._waiting += self._encode({"what": what, "time": self._clock_us()} | fields)
+        if "time" not in fields:
+            fields = {"time": self._clock_us(), **fields}
+        self._waiting += self._encode({"what": what, **fields})
         self._waiting += b"\n"
 
 

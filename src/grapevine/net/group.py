@@ -20,7 +20,9 @@ from typing import Any
 import msgspec
 
 from grapevine.model.errors import GrapevineError
+from grapevine.model.identity import PeerId
 from grapevine.model.log import log_to_stderr
+from grapevine.net.envelope import Event, Gap
 from grapevine.net.inbox import Lagged
 from grapevine.net.node import Node
 from grapevine.net.orders import (
@@ -28,6 +30,7 @@ from grapevine.net.orders import (
     AnyOrder,
     Exchanges,
     Failed,
+    Given,
     Leave,
     Look,
     NewNode,
@@ -41,11 +44,15 @@ from grapevine.net.orders import (
     event_in,
     payload_of,
 )
+from grapevine.net.publishing import NoPath
+from grapevine.net.reader import Reader
 from grapevine.net.run import stop_on_signals
 
 LINE_BYTES = 1 << 28  # of the longest order or answer
 _REPORT_S = 0.5
 _AT_ONCE = 8  # nodes that open at a time
+_AGAIN_S = 1.0  # after the disk has refused a named reader
+_FLUSHED_S = 0.01  # between two looks whether a report has left
 _log = logging.getLogger(__name__)
 
 
@@ -61,6 +68,9 @@ class Group:
         self.nodes: dict[int, Node] = {}
         self._tell_to = tell
         self._arrivals: list[int] = []
+        self._given: list[Given] = []
+        self._sessions = 0  # of named readers
+        self._handled: dict[tuple[Reader, PeerId], int] = {}  # what they were given last, and was not reported yet
         self._damaged = 0
         self._leaving = asyncio.Event()
         self._opening = asyncio.Semaphore(_AT_ONCE)
@@ -146,14 +156,16 @@ class Group:
                 opened.set_exception(error)
 
     async def _subscribe(self, order: Subscribe) -> None:
-        entered = []
-        since = 0.0 if order.again else None
+        entered, since = [], 0.0 if order.again else None
         for number, topics in order.topics.items():
             node = self.nodes[number]
             for topic in topics:
                 begun = asyncio.Event()
                 entered.append(begun)
-                self._begin(self._read(number, node, topic, since, begun))
+                if order.reader is None:
+                    self._begin(self._read(number, node, topic, since, begun))
+                else:
+                    self._begin(self._read_named(number, node, topic, order.reader, begun))
         for begun in entered:
             await begun.wait()
 
@@ -167,19 +179,56 @@ class Group:
                     return
                 except Lagged:  # cannot be with `block`; if it is, the harness sees what is missing
                     continue
-                if event is None:
-                    self._damaged += 1
-                else:
-                    self._arrivals += (event, number, now_us())
+                self._note_arrival(number, event)
+
+    async def _read_named(self, number: int, node: Node, topic: str, name: str, begun: asyncio.Event) -> None:
+        """Read under a name until the node closes; again after the disk has refused, as a program does."""
+        while not self._leaving.is_set():
+            try:
+                async with node.subscribe(topic, name=name, ack="explicit") as reader:
+                    begun.set()
+                    self._sessions += 1
+                    session = self._sessions
+                    async for item in reader:
+                        self._note_given(number, session, item)
+                        last = item.sequence if isinstance(item, Event) else item.last
+                        self._handled[reader, item.publisher] = last
+                    return
+            except GrapevineError as error:
+                _log.warning("the reader of %s on node %s begins again: %s", topic, number, error)
+                await asyncio.sleep(_AGAIN_S)
+
+    async def _acknowledge(self, handled: dict[tuple[Reader, PeerId], int]) -> None:
+        """Acknowledge what was reported, when the cluster has the report: a kill before that lets it come again."""
+        while self._tell_to.get_write_buffer_size():
+            await asyncio.sleep(_FLUSHED_S)
+        acks = (reader.ack_up_to(publisher, last) for (reader, publisher), last in handled.items())
+        for failed in await asyncio.gather(*acks, return_exceptions=True):
+            if isinstance(failed, BaseException) and not isinstance(failed, GrapevineError):
+                raise failed  # a disk that refuses lets it come again, too
+
+    def _note_given(self, number: int, session: int, item: Event | Gap) -> None:
+        if isinstance(item, Event):
+            event, first, last, loss = event_in(item.payload), item.sequence, item.sequence, None
+            self._note_arrival(number, event)
+        else:
+            event, first, last, loss = None, item.first, item.last, item.reason
+        self._given.append(Given(number, item.topic, session, str(item.publisher), first, last, event, loss))
+
+    def _note_arrival(self, number: int, event: int | None) -> None:
+        if event is None:
+            self._damaged += 1
+        else:
+            self._arrivals += (event, number, now_us())
 
     async def _publish(self, order: Publish) -> None:
         begun, payload = now_us(), payload_of(order.event, order.bytes)
         try:
-            await self.nodes[order.node].publish(order.topic, payload, timeout=order.timeout)
+            event = await self.nodes[order.node].publish(order.topic, payload, timeout=order.timeout)
         except GrapevineError as error:
-            self.tell(Published(order.event, begun, str(error)))
+            self.tell(Published(order.event, begun, str(error), is_kept=isinstance(error, NoPath)))
         else:
-            self.tell(Published(order.event, begun))
+            self.tell(Published(order.event, begun, sequence=event.sequence))
 
     def _look(self) -> Exchanges:
         return Exchanges([(node.id.address, node.exchanges()) for node in self.nodes.values()])
@@ -190,6 +239,7 @@ class Group:
             await asyncio.sleep(_REPORT_S)
             late = time.monotonic() - due
             arrivals, self._arrivals = self._arrivals, []
+            given, self._given = self._given, []
             stats = [node.stats() for node in self.nodes.values()]
             used = resource.getrusage(resource.RUSAGE_SELF)
             self.tell(
@@ -208,8 +258,12 @@ class Group:
                     rss_bytes=_resident(used.ru_maxrss),
                     late_s=max(0.0, late),
                     arrivals=arrivals,
+                    given=given,
                 )
             )
+            if self._handled:
+                handled, self._handled = self._handled, {}
+                self._begin(self._acknowledge(handled))
 
 
 def _resident(highest: int) -> int:

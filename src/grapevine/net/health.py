@@ -5,7 +5,7 @@
 | leaving   | yes   | the node closes                                                          |
 | alone     | yes   | nobody is connected, although there are nodes to join                    |
 | disk      | yes   | the last change was refused by the disk                                  |
-| full      | no    | all connections are links, so that newcomers are turned away             |
+| full      | no    | all places for others are taken by links: newcomers are turned away      |
 | no path   | no    | a subscription has had no way to others for `NO_PATH_S`                  |
 | lost      | no    | events were given up within the last `LOST_S`: no neighbour had them     |
 | clock     | no    | the time of day has jumped by more than `JUMP_S` since the node opened   |
@@ -96,7 +96,7 @@ class Health:
         if (trouble := signs.disk_trouble) is not None:
             yield Condition("disk", trouble, True)
         if signs.is_full:
-            sentence = "all connections are links of the overlay: newcomers are turned away; raise most_connections"
+            sentence = "all places for others are taken by links: newcomers are turned away; raise most_connections"
             yield Condition("full", sentence, False)
         long = sorted(topic for topic, since in self._cut_off.items() if self._now() - since >= NO_PATH_S)
         if long:

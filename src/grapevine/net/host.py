@@ -13,6 +13,7 @@ from grapevine.net.conduct import EXCESS
 from grapevine.net.connections import Connections
 from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import (
+    FROM_BEHIND,
     Address,
     Effects,
     Finished,
@@ -103,9 +104,11 @@ class Host:
 
     def on_message(self, sender: Address, message: Message) -> None:
         """A message for the peer came; one that asks too much of it is held against its sender."""
-        before = self.peer.excesses
+        before, surplus = self.peer.excesses, self.peer.surplus
         self.call(lambda now: self.peer.on_message(now, sender, message))
         connection = self._connections.connection(sender)
+        if self.peer.surplus > surplus:
+            self._connections.count("surplus")
         if self.peer.excesses > before and connection is not None:
             error = PeerError(f"a {type(message).__name__} asks for more than a peer gives anybody")
             self._connections.blame(connection, "excess", EXCESS, error)
@@ -129,6 +132,12 @@ class Host:
     def has_path(self, topic_id: int) -> bool:
         """Whether an event that is published now would reach anybody."""
         return self.peer.has_path(self.now, topic_id)
+
+    def chosen(self) -> Collection[Address]:
+        """Links that this node has chosen itself, whatever the other ends think of them."""
+        if not self.is_running:
+            return ()
+        return {node for node, roles in self.peer.roles().items() if not set(roles) <= set(FROM_BEHIND)}
 
     def _do(self, effects: Effects) -> None:
         for effect in effects:

@@ -54,6 +54,7 @@ from grapevine.model.identity import (
     public_bytes,
 )
 from grapevine.net.contacts import Contact
+from grapevine.net.private_files import make_private_file, make_private_folder
 
 KEY_FILE = "identity.key"
 CERTIFICATE_FILE = "identity.crt"
@@ -76,12 +77,13 @@ class Identity:
     def open(cls, folder: Path, make_key: Callable[[], Ed25519PrivateKey] = new_key) -> Identity:
         """The identity in a data folder; a new one, with a key that `make_key` makes, if there is none yet."""
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(folder)
             path = folder / KEY_FILE
             if not path.exists():
                 _create(path, key_to_pem(make_key()))
             identity = cls(_read_key(path), folder)
             _keep(folder / CERTIFICATE_FILE, identity.certificate())
+            make_private_file(folder / CERTIFICATE_FILE)
         except OSError as error:
             raise UsageError(f"{folder}: cannot hold an identity ({error.strerror}); choose another folder") from None
         return identity

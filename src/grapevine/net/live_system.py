@@ -18,9 +18,7 @@ def live_facet(name: str) -> type[LiveSystem]:
     """The live facet of the system of this name; UsageError if there is no such system, or it does not run live."""
     if name not in systems_with("live"):
         raise UsageError(none_of(name, systems_with("live"), "live system "))
-    facet = system_named(name).live
-    assert facet is not None
-    return facet
+    return system_named(name).live_facet()
 
 
 def live_system(name: str, parameters: Mapping[str, Any], me: PeerId) -> LiveSystem:

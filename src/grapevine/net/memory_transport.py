@@ -20,6 +20,7 @@ from itertools import count
 
 from grapevine.model.errors import PeerError, UsageError
 from grapevine.model.identity import PeerId
+from grapevine.net.config import NodeConfig
 from grapevine.net.identity import Identity, proven
 from grapevine.net.transport import Channel, ChannelUser, Endpoint, Listener, Transport
 
@@ -34,8 +35,8 @@ class MemoryNetwork:
         self.listeners: dict[Endpoint, MemoryListener] = {}
         self._challenges = count(1)
 
-    def transport(self, identity: Identity, handshake_s: float) -> MemoryTransport:
-        """The transport of one node. Nobody is slow here to prove who it is, so `handshake_s` is not used."""
+    def transport(self, identity: Identity, config: NodeConfig) -> MemoryTransport:
+        """The transport of one node. Nobody is slow here to prove who it is, so no bound of it is used."""
         return MemoryTransport(self, identity)
 
     def challenge(self) -> bytes:

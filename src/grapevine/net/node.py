@@ -26,7 +26,6 @@ from grapevine.kernels.jit import compiling_told
 from grapevine.model import arguments
 from grapevine.model.errors import UsageError
 from grapevine.model.identity import PeerId
-from grapevine.net.arrivals import Validator
 from grapevine.net.assembly import Assembly
 from grapevine.net.confirmations import MOST_ACKS, NotConfirmed
 from grapevine.net.connections import Connections
@@ -46,6 +45,7 @@ from grapevine.net.reader import Acknowledging, Reader, acknowledging, reader_na
 from grapevine.net.surroundings import REAL_WORLD, Surroundings
 from grapevine.net.tls_transport import TlsTransport
 from grapevine.net.transport import MakeTransport
+from grapevine.net.verdicts import Validator
 
 __all__ = ["NoPath", "Node", "NotConfirmed"]
 
@@ -228,7 +228,10 @@ class Node:
         return sorted(topic.name for topic in self.parts.topics.wanted())
 
     def validate(self, topic: str, validator: Validator) -> None:
-        """Refuse events of a topic for which this is False: they are neither delivered, nor kept, nor passed on."""
+        """Refuse events of a topic for which this is False: they are neither delivered, nor kept, nor passed on.
+
+        A validator may also answer with a `Verdict`; that module says who is blamed for what.
+        """
         checked = arguments.function("validator", validator, "an event")
         self.parts.arrivals.validators.setdefault(self._topic(topic), []).append(checked)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grapevine.metrics.numbers import number
 from grapevine.model.card import Facts, card, counted
+from grapevine.model.numbers import number
 
 if TYPE_CHECKING:
     from grapevine.net.node import Node

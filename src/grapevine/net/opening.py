@@ -33,7 +33,7 @@ def check_opening(given: Mapping[str, Any]) -> None:
             arguments.text("a topic of validators", topic)
             arguments.function(f"validators[{topic!r}]", validator, "an event")
     if given["transport"] is not None:
-        arguments.function("transport", given["transport"], "an identity and seconds, such as TlsTransport")
+        arguments.function("transport", given["transport"], "an identity and a config, such as TlsTransport")
 
 
 def node_config(system: str, settings: Mapping[str, Any], beside: Iterable[str]) -> NodeConfig:

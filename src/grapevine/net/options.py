@@ -29,7 +29,7 @@ from grapevine.model.log import LOG_LEVELS, LOGS
 from grapevine.model.settings import check_values, none_of, parse_texts, unknown_names, with_none
 from grapevine.net.config import NodeConfig
 from grapevine.net.contacts import parse_endpoint, parse_endpoints
-from grapevine.net.control import UNIX
+from grapevine.net.control_file import UNIX
 from grapevine.net.event_file import Retention
 from grapevine.net.live_system import live_facet
 from grapevine.systems.registry import systems_with

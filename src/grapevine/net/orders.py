@@ -39,7 +39,8 @@ class Subscribe(Order, frozen=True):
     """Subscribe nodes to topics, and report what applications read there. Answered with `Subscribed`."""
 
     topics: dict[int, list[str]]  # names, by node
-    again: bool = False  # nodes that have been here before read from the beginning
+    again: bool = False  # nodes that have been here before read from the beginning; named readers go on where they were
+    reader: str | None = None  # the name under which they read; what named readers are given is reported (`Given`)
 
 
 class Publish(Order, frozen=True):
@@ -79,13 +80,28 @@ class Published(Answer, frozen=True):
 
     event: int
     time_us: int  # before the node was asked to, by the clock that all processes of the machine share
-    error: str | None = None  # NoPath: the event is kept, and still has to arrive
+    error: str | None = None
+    is_kept: bool = True  # also after an error, if that was NoPath: the event still has to arrive
+    sequence: int | None = None  # its number, if the node told
 
 
 class Exchanges(Answer, frozen=True):
     """With whom the nodes of the group exchange events."""
 
     partners: list[tuple[int, dict[int, list[int]]]]  # address of a node; addresses of its partners by topic id
+
+
+class Given(msgspec.Struct, frozen=True, array_like=True):
+    """An event that a named reader was given, or a gap."""
+
+    node: int
+    topic: str
+    session: int  # of the reader; each time that it begins, it has another in its group
+    publisher: str  # its peer id
+    first: int  # sequence
+    last: int
+    event: int | None  # what the payload says; None: nobody's
+    loss: str | None = None  # of a gap: the reason
 
 
 class Report(Answer, frozen=True):
@@ -105,6 +121,7 @@ class Report(Answer, frozen=True):
     rss_bytes: int
     late_s: float  # how late this report is: how far the loop is behind its work
     arrivals: list[int]  # event, node and time (µs), in turn: what applications read since the last report
+    given: list[Given] = []  # likewise, of named readers, gaps included
 
 
 class Failed(Answer, frozen=True):

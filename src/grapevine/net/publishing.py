@@ -21,7 +21,7 @@ from grapevine.net.event_file import StoredEvent
 from grapevine.net.host import Host
 from grapevine.net.identity import Identity
 from grapevine.net.store import Store
-from grapevine.net.surroundings import wall_clock_ms
+from grapevine.net.surroundings import wall_clock_ms, wall_clock_us
 from grapevine.net.topics import Topic, Topics
 from grapevine.systems.contracts.live import LiveSystem
 
@@ -55,13 +55,13 @@ class Publishing:
         host: Host,
         confirmations: Confirmations,
         is_alone: Callable[[], bool],
-        clock_ms: Callable[[], int] = wall_clock_ms,
+        clock_us: Callable[[], int] = wall_clock_us,
         kept_at_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self._identity, self._system, self._config = identity, system, config
         self._store, self._topics, self._host, self._is_alone = store, topics, host, is_alone
         self._confirmations = confirmations
-        self._clock_ms, self._kept_at_ms = clock_ms, kept_at_ms  # the time of day; and the time that retention goes by
+        self._clock_us, self._kept_at_ms = clock_us, kept_at_ms  # the time of day; and the time that retention goes by
         self._unsent: dict[Key, _Unsent] = {}
         self._members: dict[Key, Topic] = {}  # of events on offer: their topics, in which the node stays a member
         self._is_closed = False
@@ -82,7 +82,7 @@ class Publishing:
         UsageError if it may not be published; NoPath, NotConfirmed after the time-out. As soon as they can be raised,
         the event is on the disk, and it stays on offer until it is taken, or confirmed.
         """
-        began = asyncio.get_running_loop().time()
+        began, asked_us = asyncio.get_running_loop().time(), self._clock_us()
         if self._is_closed:
             raise UsageError("the node is closed; open another")
         if not isinstance(payload, bytes) or len(payload) > self._config.payload_bytes:
@@ -93,8 +93,8 @@ class Publishing:
         if not self._system.may_publish(topic_id, me):
             raise UsageError(f"{topic!r} is not published by this node; its own feeds begin with {me}/")
         async with self._topics.publishing(topic_id):
-            event = await self._keep(topic_id, payload, acks)
-            self._topics.on_published(event)
+            event = await self._keep(topic_id, stamped(asked_us // 1_000, payload), acks)
+            self._topics.on_published(event, asked_us)
             if acks:
                 await self._stay(topic_id, event.sequence)
         await self._hand_on(event, timeout, acks)
@@ -104,9 +104,7 @@ class Publishing:
             await self._confirmations.wait(topic_id, event.sequence, max(left, 0.0))
         return opened(topic, event)
 
-    async def _keep(self, topic_id: int, payload: bytes, acks: int) -> StoredEvent:
-        content = stamped(self._clock_ms(), payload)
-
+    async def _keep(self, topic_id: int, content: bytes, acks: int) -> StoredEvent:
         def sign(sequence: int) -> bytes:
             return self._identity.sign(topic_id, sequence, content).seal
 
@@ -114,7 +112,7 @@ class Publishing:
 
     async def rejoin(self) -> None:
         """Be a member of topics that this node published in lately: events may have been on their way at its end."""
-        me, before_ms = self._identity.id, self._clock_ms() - int(1e3 * self._config.membership_s)
+        me, before_ms = self._identity.id, self._clock_us() // 1_000 - int(1e3 * self._config.membership_s)
         for (publisher, topic_id), last in (await self._store.last_sequences()).items():
             if publisher == me and self._system.may_publish(topic_id, publisher):
                 newest = await self._store.find(publisher, topic_id, [last])
@@ -188,7 +186,8 @@ class Publishing:
             elif unsent.acks:
                 self._confirmations.watch(*key, unsent.acks)
             else:
-                await self.end_offer(*key)
+                with suppress(GrapevineError):  # the disk refuses: then the next session offers it once more
+                    await self.end_offer(*key)
 
     def close(self) -> None:
         """The node closes: whoever waits for a path is told, and nothing more is published."""

@@ -16,7 +16,8 @@ What a partner says it possesses is a claim. Three rules follow:
    What was given up, because nobody had it, is asked of a partner that claims to have it, as often: whoever has it may
    have been away.
 2. Only events change the ledger, and every event is checked like any other (`take`). An answer counts only if this very
-   partner was asked for this very stream; others are ignored, and so cannot exhaust anybody's patience.
+   partner was asked for this very stream; others are ignored, and so cannot exhaust anybody's patience. Nor can one
+   partner alone: an answer in vain counts once, until all others have answered so as well, and a stranger's never.
 3. Whatever a partner sends, what it costs is bounded: rows, gaps and events that are read of a message, claims that are
    remembered of a partner, questions of it that wait, and bytes of an answer (the constants below).
 """
@@ -33,7 +34,7 @@ from weakref import WeakKeyDictionary
 
 from grapevine.model.errors import GrapevineError, PeerError
 from grapevine.model.identity import ID_BYTES, PeerId
-from grapevine.net.conduct import GARBAGE
+from grapevine.net.conduct import EXCESS, GARBAGE
 from grapevine.net.config import NodeConfig
 from grapevine.net.connection import Connection
 from grapevine.net.connections import Connections
@@ -45,6 +46,7 @@ from grapevine.net.store import Store
 from grapevine.systems.contracts.peer import Address
 
 _TOPICS = 2_000  # compared at a time, and read of one digest
+_TOLD = 5_000  # streams after which an answer to one digest takes up no further topic
 _STREAMS = 1_000  # in one message of holdings, and claims of one partner that are remembered
 _EVENTS = 500  # in one answer
 _ANSWER_BYTES = 256 << 10
@@ -97,6 +99,7 @@ class Recovery:
         self._claims: WeakKeyDictionary[Connection, dict[Stream, _Claim]] = WeakKeyDictionary()
         self._asked_again: WeakKeyDictionary[Connection, Counter[Stream]] = WeakKeyDictionary()  # in vain, so far
         self._wanted: WeakKeyDictionary[Connection, deque[Want]] = WeakKeyDictionary()  # of whom is being served
+        self._in_vain: dict[Stream, set[Address]] = {}  # partners that have answered so, until all have
         self._turn: list[int] = []  # topics that are still to be compared in this turn
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -149,13 +152,21 @@ class Recovery:
     # What partners say
 
     def on_digest(self, connection: Connection, message: Digest) -> None:
-        """A partner compares: tell it what we possess of topics in which we differ."""
-        ledger = self._ledger
-        shared = [(topic, digest) for topic, digest in message.topics[:_TOPICS] if topic in ledger]
+        """A partner compares: tell it what we possess of topics in which we differ. Who names one twice is blamed."""
+        ledger, named = self._ledger, dict(message.topics[:_TOPICS])
+        if len(named) < len(message.topics[:_TOPICS]):
+            self._connections.blame(connection, "excess", EXCESS, PeerError("its Digest names a topic several times"))
+            return
+        shared = [(topic, digest) for topic, digest in named.items() if topic in ledger]
         self._tell(connection, [topic for topic, digest in shared if ledger.digest(topic) != digest], answer=False)
 
     def _tell(self, connection: Connection, topics: list[int], *, answer: bool) -> None:
-        rows = [row for topic in topics for row in self._ledger.possessed(topic)]
+        rows: list[Possession] = []
+        for at, topic in enumerate(topics):
+            if len(rows) > _TOLD:  # others differ still when the partner compares again
+                del topics[at:]
+                break
+            rows += self._ledger.possessed(topic)
         parts = _parts(rows, self._config.frame_bytes // 2)
         for part in parts if topics else ():
             about = tuple(topics) if len(parts) == 1 else ()
@@ -279,9 +290,25 @@ class Recovery:
                 self._ask(connection.address, *key, still)
         else:
             came = {sequence for sequence, _ in message.events}
-            ledger.not_found(*key, [n for n in asked[:_EVENTS] if n not in came], self._config.patience)
+            if self._counts(key, connection.address):
+                ledger.not_found(*key, [n for n in asked[:_EVENTS] if n not in came], self._config.patience)
             if claim is not None:
                 claim.in_vain += 1
+
+    def _counts(self, key: Stream, partner: Address) -> bool:
+        """Whether an answer in vain counts towards giving up: of partners alone, and once of each until all have
+        answered. So nobody makes this node give up what another partner has."""
+        partners = set(self._connected(key[0]))
+        if partner not in partners:
+            return False
+        told = self._in_vain.pop(key, set()) & partners
+        is_first = partner not in told
+        told.add(partner)
+        if told < partners:
+            self._in_vain[key] = told
+            if len(self._in_vain) > _STREAMS:
+                del self._in_vain[next(iter(self._in_vain))]
+        return is_first
 
     async def close(self) -> None:
         """Stop answering. Called when the node closes."""

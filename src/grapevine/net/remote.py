@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from grapevine.model.errors import GrapevineError, UsageError
-from grapevine.net.control import CONTROL_FILE, UNIX
+from grapevine.net.control_file import CONTROL_FILE, UNIX
 
 NODE_VARIABLE = "GRAPEVINE_NODE"
 _ANSWER_S = 30.0

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grapevine.net.company import tell_of_neighbours
-from grapevine.net.control import CONTROL_FILE, Control
+from grapevine.net.control import Control
+from grapevine.net.control_file import CONTROL_FILE
 from grapevine.net.event_file import Retention
 from grapevine.net.node import Node
 from grapevine.net.options import NodeOptions

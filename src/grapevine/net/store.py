@@ -21,6 +21,7 @@ from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.identity import PeerId
 from grapevine.net.event_file import EventFile, Retention, StoredEvent
 from grapevine.net.positions import Place
+from grapevine.net.private_files import make_private_file, make_private_folder
 from grapevine.net.store_work import StoreWork, ThreadedWork, Written
 
 STORE_FILE = "events.sqlite"
@@ -309,7 +310,10 @@ class Store:
 
 def _open_twice(folder: Path, synced: bool) -> tuple[EventFile, EventFile]:
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
+        make_private_file(folder / STORE_FILE)
+        for beside in folder.glob(f"{STORE_FILE}-*"):  # a write-ahead log; a new one gets the mode of the file itself
+            make_private_file(beside)
     except OSError as error:
         raise UsageError(f"{folder}: cannot hold a store ({error.strerror}); choose another folder") from None
     writer = EventFile(folder / STORE_FILE, synced=synced)

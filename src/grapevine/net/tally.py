@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +26,8 @@ class Tally:
         self._subscribers: dict[int, frozenset[int]] = {}
         self._events: dict[int, _Published] = {}
         self._delays_ms = array("d")
+        self._owed: dict[tuple[int, int], int] = {}  # since when, by event and node (`fault_over`)
+        self._recoveries_ms = array("d")
         self._in_session: set[tuple[int, int, int]] = set()
         self.refused = 0  # events without a path when they were published
         self.arrivals = 0
@@ -42,10 +44,16 @@ class Tally:
         """A node is told to publish an event; it counts once the node has confirmed it."""
         self._events[event] = _Published(topic, publisher)
 
-    def confirmed(self, event: int, begun_us: int, error: str | None) -> None:
-        """It has; or it keeps the event until it finds a path: then the event still has to arrive."""
+    def confirmed(self, event: int, begun_us: int, error: str | None, *, is_kept: bool = True) -> None:
+        """It has; or it keeps the event until it finds a path: then the event still has to arrive.
+
+        What the node could not keep, because its disk refused, was not promised to anybody.
+        """
         published = self._events[event]
-        published.begun_us, published.is_open = begun_us, False
+        published.is_open = False
+        if not is_kept:
+            return
+        published.begun_us = begun_us
         self.refused += error is not None
         for time_us in published.arrived.values():
             self._delays_ms.append((time_us - begun_us) / 1e3)
@@ -64,6 +72,8 @@ class Tally:
             return
         self.arrivals += 1
         published.arrived[node] = time_us
+        if (since_us := self._owed.pop((event, node), None)) is not None:
+            self._recoveries_ms.append((time_us - since_us) / 1e3)
         if published.begun_us is not None:
             self._delays_ms.append((time_us - published.begun_us) / 1e3)
 
@@ -72,6 +82,13 @@ class Tally:
         for published in self._events.values():
             if published.publisher in nodes:
                 published.is_open = False
+
+    def fault_over(self, nodes: Set[int], now_us: int) -> None:
+        """From now on these nodes can get what they missed: how long that takes is measured, delivery by delivery."""
+        for event, published in self._events.items():
+            if published.begun_us is not None:
+                late = self.subscribers(published.topic) & nodes - published.arrived.keys() - {published.publisher}
+                self._owed.update({(event, node): now_us for node in late})
 
     @property
     def waiting(self) -> int:
@@ -111,6 +128,14 @@ class Tally:
 
     def delay_ms(self, *quantiles: float) -> list[float | None]:
         """Quantiles of the time from the order to publish to the application."""
-        if not self._delays_ms:
-            return [None] * len(quantiles)
-        return [float(found) for found in np.quantile(np.frombuffer(self._delays_ms), quantiles)]
+        return _quantiles(self._delays_ms, quantiles)
+
+    def recovery_ms(self, *quantiles: float) -> list[float | None]:
+        """Quantiles of the time from the end of a fault to deliveries that were missing then (`fault_over`)."""
+        return _quantiles(self._recoveries_ms, quantiles)
+
+
+def _quantiles(found_ms: array[float], quantiles: Sequence[float]) -> list[float | None]:
+    if not found_ms:
+        return [None] * len(quantiles)
+    return [float(found) for found in np.quantile(np.frombuffer(found_ms), quantiles)]

@@ -1,4 +1,7 @@
-"""The transport of real networks: TLS 1.3 over TCP, both ends with certificates (`identity` says what they prove)."""
+"""The transport of real networks: TLS 1.3 over TCP, both ends with certificates (`identity` says what they prove).
+
+`tls_listener` takes connections, and bounds what those cost that have not proven anything.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,28 @@ from collections.abc import Callable
 
 from grapevine.model.errors import PeerError, UsageError
 from grapevine.model.identity import PeerId
+from grapevine.net.config import NodeConfig
 from grapevine.net.identity import Identity, id_of
-from grapevine.net.transport import Channel, ChannelUser, Endpoint, Listener, Transport
+from grapevine.net.tls_listener import TlsListener
+from grapevine.net.transport import Channel, ChannelUser, Listener, Transport
 
-_BACKLOG = 256  # strangers whom the system lets wait until they are taken
+_READ_AT_ONCE = 1 << 15  # bytes of a connection; a TLS record has half as many
 
 
 class TlsTransport(Transport):
     """Dials and listens with one identity. UsageError if its key or certificate has changed on the disk."""
 
-    def __init__(self, identity: Identity, handshake_s: float) -> None:
-        self._handshake_s = handshake_s
+    def __init__(self, identity: Identity, config: NodeConfig) -> None:
+        self._config = config
         self._client_context, self._server_context = identity.client_context(), identity.server_context()
 
     async def listen(self, host: str, port: int, accept: Callable[[], ChannelUser]) -> Listener:
         try:
-            server = await asyncio.get_running_loop().create_server(
-                lambda: _TlsChannel(accept(), None),
-                host,
-                port,
-                ssl=self._server_context,
-                ssl_handshake_timeout=self._handshake_s,
-                backlog=_BACKLOG,
+            return await TlsListener.bind(
+                host, port, self._server_context, self._config, lambda: _TlsChannel(accept(), None)
             )
         except OSError as error:
             raise UsageError(f"{host}:{port}: cannot be listened on ({error.strerror}); choose another") from None
-        return _TlsListener(server)
 
     async def dial(self, host: str, port: int, user: ChannelUser, expected: PeerId | None) -> None:
         try:
@@ -42,16 +41,6 @@ class TlsTransport(Transport):
             )
         except (OSError, UnicodeError, ssl.SSLError) as error:
             raise PeerError(f"{host}:{port} cannot be reached ({error})") from None
-
-
-class _TlsListener(Listener):
-    def __init__(self, server: asyncio.Server) -> None:
-        self._server = server
-        host, port = server.sockets[0].getsockname()[:2]
-        self.endpoint: Endpoint = host, port
-
-    def close(self) -> None:
-        self._server.close()
 
 
 class _TlsChannel(asyncio.Protocol, Channel):
@@ -69,6 +58,7 @@ class _TlsChannel(asyncio.Protocol, Channel):
         self._transport = transport
         connection = transport.get_extra_info("ssl_object")
         assert isinstance(connection, ssl.SSLObject)
+        self.came_from = (transport.get_extra_info("peername") or ("",))[0]
         try:
             self.peer = id_of(connection, self._expected)
         except PeerError as error:
@@ -76,6 +66,7 @@ class _TlsChannel(asyncio.Protocol, Channel):
             transport.abort()
         else:
             self._is_proven = True
+            _read_less_at_once(transport)
             self._user.on_channel_open(self)
 
     def data_received(self, data: bytes) -> None:
@@ -115,3 +106,15 @@ class _TlsChannel(asyncio.Protocol, Channel):
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
+
+
+def _read_less_at_once(transport: asyncio.Transport) -> None:
+    """Let asyncio give its 256 KiB back that it keeps to read a connection into: most of what a connection costs.
+
+    Nothing public says how many there are. A loop that reads in another way, such as uvloop, is left as it is.
+    """
+    protocol = getattr(transport, "_ssl_protocol", None)
+    if protocol is not None and len(getattr(protocol, "_ssl_buffer", b"")) > _READ_AT_ONCE:
+        buffer = bytearray(_READ_AT_ONCE)
+        protocol.max_size = _READ_AT_ONCE
+        protocol._ssl_buffer, protocol._ssl_buffer_view = buffer, memoryview(buffer)

@@ -313,10 +313,13 @@ class Topics:
         topic.publications -= 1
         self._drop_if_over(topic)
 
-    def on_published(self, event: StoredEvent) -> None:
-        """An event of this node's is on the disk: note it, and give it to our own readers. Within `publishing`."""
+    def on_published(self, event: StoredEvent, asked_us: int) -> None:
+        """An event of this node's, asked for at this time, is on the disk: note it, and give it to our own readers.
+
+        Called within `publishing`.
+        """
         self._ledger.note(event.topic, event.publisher.full, event.sequence, self._overlay.now)
-        self._chronicle.on_published(event)
+        self._chronicle.on_published(event, asked_us)
         self.deliver(event, event.publisher.address, pulled=False)
 
     # Carried

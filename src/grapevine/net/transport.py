@@ -27,6 +27,7 @@ from typing import Protocol
 
 from grapevine.model.errors import PeerError
 from grapevine.model.identity import PeerId
+from grapevine.net.config import NodeConfig
 from grapevine.net.identity import Identity
 
 Endpoint = tuple[str, int]  # host and port at which a node is dialled
@@ -36,6 +37,7 @@ class Channel(ABC):
     """One end of an open stream. Made by a transport, and handed to a `ChannelUser`."""
 
     peer: PeerId  # who is at the other end, proven
+    came_from = ""  # its IP address, by which `slots` counts; "": the transport cannot tell
 
     @abstractmethod
     def write(self, data: bytes) -> None:
@@ -93,6 +95,11 @@ class Listener(ABC):
 
     endpoint: Endpoint  # as it is bound: a port of 0 has become a real one
 
+    @property
+    def turned_away(self) -> int:
+        """How many were closed at once, before anything was made for them: others of their address were too many."""
+        return 0
+
     @abstractmethod
     def close(self) -> None:
         """Take nobody more. Channels that are open stay so."""
@@ -120,5 +127,5 @@ class Transport(ABC):
 class MakeTransport(Protocol):
     """Makes the transport of a node: what `Node.open` takes, since it learns its identity only while opening."""
 
-    def __call__(self, identity: Identity, handshake_s: float) -> Transport:
-        """A transport that proves this identity; whoever has not proven its own after `handshake_s` is cut off."""
+    def __call__(self, identity: Identity, config: NodeConfig) -> Transport:
+        """A transport that proves this identity; whoever has not proven its own after `dial_s` is cut off."""

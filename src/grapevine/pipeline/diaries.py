@@ -23,6 +23,7 @@ from grapevine.pipeline.stage import Stage
 _EVENT = "topic", "publisher", "sequence"
 _NEEDED = {  # the fields without which a record says nothing
     "session": ("node", "system", "config"),
+    "leaving": (),
     "end": (),
     "subscribed": ("topic",),
     "unsubscribed": ("topic",),

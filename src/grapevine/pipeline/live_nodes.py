@@ -1,8 +1,9 @@
 """The nodes of a live run, from diaries: when they were there, whom they chose, what they carried.
 
-A network that is taken down ends node by node, so *the end* is the moment at which the first of those stopped that
-stayed: nodes whose last line is as late as the last line of all, give or take `CLOSING_US`. (A node that is there
-writes what its traffic was, every few seconds.)
+A network that is taken down ends node by node, so *the end* is the moment at which the first of those began to leave
+that stayed: nodes whose last line is as late as the last line of all, give or take `CLOSING_US`. (A node that is there
+writes what its traffic was, every second.) What nodes report of their links afterwards is how the network dissolves:
+whoever leaves has told its neighbours, and they have dropped it.
 """
 
 from __future__ import annotations
@@ -27,24 +28,30 @@ class Span:
 
 
 def session_spans(diaries: Diaries, nodes: DataFrame) -> DataFrame:
-    """(node, session, start, stop, ended), in microseconds since 1970: a session lasts from its first line to its last.
+    """(node, session, start, left, stop, ended), in microseconds since 1970: a session lasts from its first line to its
+    last.
 
-    `session` counts a node's sessions from 1 (0: lines before the first); `ended` says whether it left in good order.
+    `session` counts a node's sessions from 1 (0: lines before the first); `left` is when it began to leave, or else
+    `stop`; `ended` says whether it left in good order.
     """
     in_order = Window.partitionBy("owner").orderBy("block", "row")
     session = F.count_if(F.col("what") == "session").over(in_order).alias("session")
     spans = diaries.all().select("owner", "what", "time", session).groupBy("owner", "session")
+    began_to_leave = F.min(F.when(F.col("what") == "leaving", F.col("time")))
     found = spans.agg(
-        F.min("time").alias("start"), F.max("time").alias("stop"), F.bool_or(F.col("what") == "end").alias("ended")
+        F.min("time").alias("start"),
+        F.coalesce(began_to_leave, F.max("time")).alias("left"),
+        F.max("time").alias("stop"),
+        F.bool_or(F.col("what") == "end").alias("ended"),
     )
     return found.join(nodes.withColumnRenamed("name", "owner"), "owner").drop("owner")
 
 
 def span_of(sessions: DataFrame) -> Span:
     """From when to when the run is measured: the beginning of the first session, and the end."""
-    last = sessions.groupBy("node").agg(F.max("stop").alias("last"))
+    last = sessions.groupBy("node").agg(F.max("stop").alias("last"), F.max("left").alias("left"))
     begin, final = sessions.agg(F.min("start"), F.max("stop")).collect()[0]
-    (end,) = last.where(F.col("last") >= final - CLOSING_US).agg(F.min("last")).collect()[0]
+    (end,) = last.where(F.col("last") >= final - CLOSING_US).agg(F.min("left")).collect()[0]
     return Span(begin, end)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from grapevine.metrics.numbers import number
+from grapevine.model.numbers import number
 from grapevine.report import charts
 from grapevine.report.cards import downloads
 from grapevine.report.document import CREDITS, document, light_colours

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
-from grapevine.metrics.numbers import number
+from grapevine.model.numbers import number
 from grapevine.report.axes import Point
 from grapevine.report.looks import Key
 from grapevine.report.points import PlotData

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from grapevine.metrics.numbers import number
 from grapevine.model.card import counted
+from grapevine.model.numbers import number
 from grapevine.report import charts
 from grapevine.report.apart import side_by_side
 from grapevine.report.axes import Point, y_axis

@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from grapevine.metrics.numbers import number
+from grapevine.model.numbers import number
 from grapevine.report.axes import round_ends, round_step
 from grapevine.report.charts import CARD, chart_of, finished
 from grapevine.report.looks import Key, Line

@@ -10,7 +10,7 @@ from typing import Any
 
 from grapevine.metrics.catalogue import Metric, described
 from grapevine.metrics.measured import Quantity, quantities
-from grapevine.metrics.numbers import interval
+from grapevine.model.numbers import interval
 from grapevine.report.axes import Point, XAxis
 from grapevine.report.looks import Key, Looks, extra_label, natural
 from grapevine.report.words import listed, parameter_name, sentence, value_name

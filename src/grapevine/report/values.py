@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from grapevine.metrics.catalogue import Metric, described
 from grapevine.metrics.findings import CPU_S, WALL_S
-from grapevine.metrics.numbers import number
 from grapevine.metrics.structure import DEGREE, DEGREE_MAX
 from grapevine.metrics.traffic import BYTES_PER_EVENT, HIT_RATIO, HOPS, NOTIFICATIONS_PER_EVENT, OVERHEAD
+from grapevine.model.numbers import number
 from grapevine.report.looks import Looks, extra_label
 from grapevine.report.markup import Cell, definition_list, link, sortable_table, text
 from grapevine.report.words import duration, parameter_name, value_name

@@ -1,4 +1,4 @@
-"""Names, times and lists as a person reads them; how numbers are written is said in `metrics/numbers.py`."""
+"""Names, times and lists as a person reads them; how numbers are written is said in `model/numbers.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from grapevine.metrics.numbers import number
+from grapevine.model.numbers import number
 
 
 def parameter_name(key: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapevine.kernels.rng import priorities
-from grapevine.model import arguments
+from grapevine.model import arguments, array_arguments
 from grapevine.model.config import Config, parameter
 from grapevine.model.errors import UsageError
 from grapevine.model.workload import Churn
@@ -50,7 +50,7 @@ def checked_schedule(schedule: Schedule, node_count: int) -> Schedule:
     with so many."""
 
     def nodes(of: str, names: ArrayLike) -> NDArray[np.int32]:
-        return arguments.numbers_below(f"schedule.{of}", names, node_count)
+        return array_arguments.numbers_below(f"schedule.{of}", names, node_count)
 
     changes = {}
     for round, given in arguments.mapping("schedule.changes", schedule.changes, "{80: Change(crashes=…)}").items():

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from grapevine.model.errors import PeerError
+from grapevine.net.config import NodeConfig
 from grapevine.net.identity import Identity
 from grapevine.net.torture.loop import Process, VirtualLoop
 from grapevine.net.torture.network import GIVE_UP_S, Network
@@ -33,8 +34,8 @@ class Pair:
             transport_of(self.network, host, process) for host, process in zip(THERE, self.processes, strict=True)
         )
         if ("10.0.0.2", 7) not in self.network.listeners:
-            await make_b(self.identities[1], 2.0).listen("10.0.0.2", 7, lambda: self.b)
-        await make_a(self.identities[0], 2.0).dial("10.0.0.2", 7, self.a, self.identities[1].id)
+            await make_b(self.identities[1], NodeConfig()).listen("10.0.0.2", 7, lambda: self.b)
+        await make_a(self.identities[0], NodeConfig()).dial("10.0.0.2", 7, self.a, self.identities[1].id)
         await asyncio.sleep(1)
 
 
@@ -103,9 +104,27 @@ def test_dialling_fails_where_nobody_listens_and_waits_where_the_way_is_cut(tmp_
         pair.network.listeners.clear()
         make = transport_of(pair.network, "10.0.0.1", pair.processes[0])
         with pytest.raises(PeerError, match="nobody listens"):
-            await make(pair.identities[0], 2.0).dial("10.0.0.2", 7, User(), None)
+            await make(pair.identities[0], NodeConfig()).dial("10.0.0.2", 7, User(), None)
         pair.network.cut([BACK])
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(make(pair.identities[0], 2.0).dial("10.0.0.2", 7, User(), None), 60)
+            await asyncio.wait_for(make(pair.identities[0], NodeConfig()).dial("10.0.0.2", 7, User(), None), 60)
+
+    in_virtual_time(scenario)
+
+
+def test_what_is_lost_comes_later_and_holds_up_what_was_written_after_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        pair = Pair(tmp_path)
+        await pair.dial()
+        written = b"".join(bytes([number]) for number in range(60))
+        pair.network.lose([THERE])
+        delays = [pair.network.latency_s(THERE) for _ in range(200)]
+        assert 20 < sum(delay > 0.2 for delay in delays) < 120 and max(delays) > 0.6, "time-outs, some of them doubled"
+        for number in written:
+            pair.a.open.write(bytes([number]))
+        await asyncio.sleep(GIVE_UP_S)
+        assert pair.b.data == written
+        pair.network.lose_no_more([THERE])
+        assert max(pair.network.latency_s(THERE) for _ in range(200)) < 1.0
 
     in_virtual_time(scenario)

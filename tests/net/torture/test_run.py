@@ -49,11 +49,10 @@ def test_sound_nodes_keep_their_promises(seed: int) -> None:
     assert sum(count for name, count in outcome.counts.items() if name.startswith("fault ")) >= 5
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(1_000, 1_200, 20))
-def test_no_schedule_of_many_breaks_a_promise(first: int) -> None:
-    for seed in range(first, first + 20):
-        assert run_seed(seed, Settings(minutes=5)).violations == ()
+@pytest.mark.parametrize("first", range(50, 100, 10))
+def test_no_schedule_of_fifty_breaks_a_promise(first: int) -> None:
+    for seed in range(first, first + 10):
+        assert run_seed(seed, SHORT).violations == (), seed
 
 
 class Forgetful(SimulatedDisk):

@@ -9,7 +9,7 @@ from grapevine.model.ids import clockwise
 from grapevine.sim.peers import PeerRun
 from grapevine.sim.simulate import make_config
 from grapevine.synthetic import generate
-from grapevine.systems.vitis.peer.book import Book
+from grapevine.systems.vitis.peer.book import VitisBook
 from grapevine.systems.vitis.peer.messages import Descriptor
 from grapevine.systems.vitis.peer.peer import VitisPeer
 from grapevine.systems.vitis.peers import VitisPeers
@@ -78,7 +78,7 @@ def test_events_cost_what_they_cost_by_rounds(workload: Workload, run: PeerRun) 
 
 def test_a_node_settles_although_its_descriptor_is_never_sent_again() -> None:
     """What tells a newcomer is how long its session lasts, not how long ago somebody described it."""
-    book = Book(Descriptor(0, 5, 1, 1, 50.0), 1)
+    book = VitisBook(Descriptor(0, 5, 1, 1, 50.0), 1)
     book.learn(100.0, [Descriptor(7, 9, 1, 2, 1.0, 2.0)])  # began at 97
     book.hear(7, 140.0)
     assert not book.has_settled(7, 106.0, 10.0) and book.has_settled(7, 107.0, 10.0)

@@ -19,9 +19,9 @@ from grapevine.cli.console import (
     table,
 )
 from grapevine.cli.from_config import option
-from grapevine.metrics.numbers import number
 from grapevine.model.location import Location
 from grapevine.model.manifest import Manifest
+from grapevine.model.numbers import number
 
 OUT = option("out_", OutOption)
 WITHOUT_SEED = [

@@ -11,10 +11,10 @@ from grapevine.cli.console import out, print_json, table
 from grapevine.cli.from_config import add_config_command, option
 from grapevine.cli.storage import stage_of
 from grapevine.cli.workload.common import COMMON
-from grapevine.metrics.numbers import number
 from grapevine.model import tables
 from grapevine.model.location import Location
 from grapevine.model.manifest import read_manifest
+from grapevine.model.numbers import number
 from grapevine.model.store import read_table
 from grapevine.pipeline.profile import ProfileConfig, profile
 

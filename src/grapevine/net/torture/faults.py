@@ -62,7 +62,7 @@ class Torturer:
         machine = self._machines[fault.nodes[0]]
         if fault.kind in ("crash", "power", "leave"):
             return self._take_down(fault, machine)
-        if fault.kind in ("cut", "one-way", "slow-link", "reset"):
+        if fault.kind in ("cut", "one-way", "slow-link", "lossy-link", "reset"):
             return self._disturb(fault)
         if fault.kind == "full-disk":
             return self._switch(machine.disk, "is_full", on=True, off=False)
@@ -89,8 +89,11 @@ class Torturer:
         network, side = self._network, [self._machines[number].host for number in fault.nodes]
         if fault.kind == "reset":
             return _nothing if network.reset(*side) else None
-        if fault.kind == "slow-link":
+        if fault.kind in ("slow-link", "lossy-link"):
             link: list[Way] = [(side[0], side[1]), (side[1], side[0])]
+            if fault.kind == "lossy-link":
+                network.lose(link)
+                return lambda: network.lose_no_more(link)
             network.slow_down(link)
             return lambda: network.speed_up(link)
         others = [machine.host for machine in self._machines if machine.host not in side]

@@ -4,7 +4,7 @@ Time stands still while anything is ready to run, and jumps to the next timer wh
 as what is computed in it, and nothing depends on how quick this machine is. What makes runs equal:
 
 1. Nothing happens but callbacks, one after another: what is ready in the order in which it became so, timers in the
-   order of their times. Timers of one time run in an order that follows from the order in which they were made.
+   order of their times, and timers of one time in the order in which they were made.
 2. There are no threads, sockets or signals: whoever asks for a thread is refused.
 3. When nothing is ready and no timer is set, nothing will ever happen again; that is an error (`Idle`), not a wait.
 
@@ -49,18 +49,34 @@ class Process:
 class VirtualLoop(asyncio.BaseEventLoop):
     """The loop. To `errors` is added what callbacks and tasks raised and nobody dealt with: mistakes, all of them."""
 
-    _ready: deque[asyncio.Handle]  # of the base class, as is the next
-    _scheduled: list[asyncio.TimerHandle]
+    _ready: deque[asyncio.Handle]  # of the base class
 
     def __init__(self, errors: list[str] | None = None) -> None:
         super().__init__()
         self.errors: list[str] = [] if errors is None else errors
         self._now = 0.0
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []  # a heap: when, which of all, and the timer
+        self._made = 0  # timers
         self.set_exception_handler(self._on_error)
 
     def time(self) -> float:
         """Seconds since the loop was made."""
         return self._now
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """As of every loop. Pairs of numbers are compared in the heap, which is quicker than timers."""
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self._made += 1
+        heapq.heappush(self._timers, (when, self._made, timer))
+        return timer
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """As of every loop."""
+        return self.call_at(self._now + delay, callback, *args, context=context)
 
     def create_task(  # type: ignore[override]  # of coroutines only, which are all that there is
         self, coro: Coroutine[Any, Any, Any], *, name: str | None = None, context: Context | None = None
@@ -81,24 +97,22 @@ class VirtualLoop(asyncio.BaseEventLoop):
             task, context = process.tasks.popitem()
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             context.run(_throw_away, task.get_coro())
-        for handle in (*self._ready, *self._scheduled):
+        for handle in (*self._ready, *(timer for _, _, timer in self._timers)):
             if handle._context.get(PROCESS) is process:  # type: ignore[attr-defined]
                 handle.cancel()
 
     # What the base class calls
 
     def _run_once(self) -> None:
-        ready, scheduled = self._ready, self._scheduled
-        while scheduled and scheduled[0]._cancelled:  # type: ignore[attr-defined]
-            heapq.heappop(scheduled)._scheduled = False  # type: ignore[attr-defined]
+        ready, timers = self._ready, self._timers
+        while timers and timers[0][2]._cancelled:  # type: ignore[attr-defined]
+            heapq.heappop(timers)
         if not ready:
-            if not scheduled:
+            if not timers:
                 raise Idle("nothing is ready and no timer is set, but somebody waits")
-            self._now = max(self._now, scheduled[0].when())
-        while scheduled and scheduled[0].when() <= self._now:
-            handle = heapq.heappop(scheduled)
-            handle._scheduled = False  # type: ignore[attr-defined]
-            ready.append(handle)
+            self._now = max(self._now, timers[0][0])
+        while timers and timers[0][0] <= self._now:
+            ready.append(heapq.heappop(timers)[2])
         for _ in range(len(ready)):
             due = ready.popleft()
             if not due._cancelled:  # type: ignore[attr-defined]

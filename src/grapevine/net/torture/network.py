@@ -1,8 +1,10 @@
-"""The network between machines: latency, cuts (also one-way), slow links, resets, machines that vanish.
+"""The network between machines: latency, loss, cuts (also one-way), slow links, resets, machines that vanish.
 
 It behaves as TCP over a bad network does, as far as two programs can tell:
 
 - Bytes come in order, or not at all. What is written while the way is cut waits, and leaves when the cut is healed.
+- What is lost is sent again, after a time-out that doubles each time; what was sent after it waits for it. So loss and
+  reordering of packets are, to programs, latency that comes in jumps; what two channels carry overtakes each other.
 - An end that hears no acknowledgement for `GIVE_UP_S` takes the channel for dead. Acknowledgements travel the other
   way, so a one-way cut ends channels too, at the end whose acknowledgements are cut off.
 - The other end of a channel that died so is not told. It finds out when it writes: by a reset if the way is open,
@@ -27,6 +29,8 @@ from grapevine.net.transport import Endpoint
 
 GIVE_UP_S = 20.0  # without an acknowledgement; Linux takes longer by default, and is usually told not to
 _RETRANSMITTED_S = 1.0  # at most, after a cut was healed
+_LOSS = 0.3  # of parcels, on a lossy way
+_TIMEOUT_S = 0.2  # until what was lost is sent again, the first time
 
 Way = tuple[str, str]  # from host, to host
 
@@ -69,6 +73,7 @@ class Network:
         self._seed = seed
         self._cuts: Counter[Way] = Counter()  # how many faults cut a way
         self._slow: Counter[Way] = Counter()  # likewise
+        self._lossy: Counter[Way] = Counter()  # likewise
         self._draws: dict[Way, tuple[Random, float]] = {}  # and the least latency of the way
         self._challenges, self._ports = 0, 49_151
 
@@ -104,6 +109,14 @@ class Network:
         """Take back a `slow_down`."""
         self._slow -= Counter(ways)
 
+    def lose(self, ways: Iterable[Way]) -> None:
+        """Some of what is written from now on is lost on these ways, and sent again."""
+        self._lossy.update(ways)
+
+    def lose_no_more(self, ways: Iterable[Way]) -> None:
+        """Take back a `lose`."""
+        self._lossy -= Counter(ways)
+
     def reset(self, a: str, b: str) -> int:
         """Break all channels between two hosts; both ends are told. How many there were."""
         broken = [end for end in self.ends if end.way in ((a, b), (b, a))]
@@ -130,7 +143,13 @@ class Network:
         """How long what leaves now takes."""
         random, least = self._draws.get(way) or self._first_draw(way)
         seconds = least + random.expovariate(1 / (0.2 * least))
-        return seconds + random.uniform(0.5, 5.0) if way in self._slow else seconds
+        if way in self._slow:
+            seconds += random.uniform(0.5, 5.0)
+        if way in self._lossy:
+            timeout_s = _TIMEOUT_S
+            while random.random() < _LOSS:
+                seconds, timeout_s = seconds + timeout_s, 2 * timeout_s
+        return seconds
 
     def retransmission_s(self, way: Way) -> float:
         """How long it takes after a cut until a system tries again."""

@@ -167,35 +167,41 @@ class Oracle:
 
     def missing(self, up: set[str]) -> list[tuple[Subscription, Publication]]:
         """What readers on these nodes should have, and have not yet."""
-        acknowledged = [one for one in self._publications.values() if one.outcome == "acknowledged"]
+        acknowledged: dict[str, list[Publication]] = {}
+        for one in self._publications.values():
+            if one.outcome == "acknowledged":
+                acknowledged.setdefault(one.topic, []).append(one)
         return [
             (subscription, publication)
             for subscription in self._subscriptions.values()
             if subscription.node in up
-            for publication in acknowledged
-            if publication.topic == subscription.topic
-            and publication.began_s > subscription.since_s
-            and publication.payload not in subscription.read
+            for publication in acknowledged.get(subscription.topic, ())
+            if publication.began_s > subscription.since_s and publication.payload not in subscription.read
         ]
+
+    def unreported(self, up: set[str]) -> list[tuple[Subscription, Publication]]:
+        """What is missing there, and no gap covers."""
+        missing = self.missing(up)
+        if not missing:
+            return []
+        numbers = {payload: number for number, payload in self._payloads.items()}
+        return [pair for pair in missing if not self._is_reported(*pair, numbers)]
 
     def judge(self, up: set[str]) -> int:
         """Find what is missing for good, and was not reported; how many were reported."""
-        excused = 0
-        for subscription, publication in self.missing(up):
-            if self._is_reported(subscription, publication):
-                excused += 1
-                continue
+        lost = self.unreported(up)
+        reported = len(self.missing(up)) - len(lost)
+        for subscription, publication in lost:
             told = f", number {publication.number[2]}" if publication.number else ""
             self._broken(
                 "complete",
                 f"{subscription.reader} never got {publication.payload.decode()} of {publication.publisher}"
                 f" in {publication.topic}{told}, which was published at {publication.began_s:.3f} s",
             )
-        return excused
+        return reported
 
-    def _is_reported(self, subscription: Subscription, publication: Publication) -> bool:
+    def _is_reported(self, subscription: Subscription, publication: Publication, numbers: dict[bytes, Number]) -> bool:
         """Whether a gap covers it; if its number is unknown (`NoPath`, and nobody read it), whether there is one."""
-        numbers = {payload: number for number, payload in self._payloads.items()}
         number = publication.number or numbers.get(publication.payload)
         gaps = subscription.lost.get(self._ids[publication.publisher], [])
         return bool(gaps) if number is None else any(gap.first <= number[2] <= gap.last for gap in gaps)

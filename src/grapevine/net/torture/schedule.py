@@ -21,6 +21,7 @@ _KINDS = {  # of faults, and how often each is drawn
     "cut": 3,
     "one-way": 2,
     "slow-link": 2,
+    "lossy-link": 2,
     "reset": 3,
     "full-disk": 2,
     "slow-disk": 2,
@@ -131,7 +132,7 @@ def _faults(random: Random, settings: Settings, count: int, end_s: float) -> lis
         kind = random.choices(list(_KINDS), list(_KINDS.values()))[0]
         most = count // 2 if kind in ("cut", "one-way") else 1
         nodes = tuple(sorted(random.sample(range(count), random.randint(1, max(1, most)))))
-        if kind in ("reset", "slow-link"):
+        if kind in ("reset", "slow-link", "lossy-link"):
             nodes = tuple(sorted(random.sample(range(count), 2)))
         for_s = random.choice((random.uniform(1, 10), random.uniform(10, 40), random.uniform(40, 120)))
         amount = random.uniform(-1, 1)

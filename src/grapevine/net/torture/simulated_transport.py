@@ -19,7 +19,7 @@ _REDIAL_S = 1.0  # between two attempts of a system to reach a machine that does
 
 def transport_of(network: Network, host: str, process: Process) -> MakeTransport:
     """Makes the transport of a node that runs in this process on this host."""
-    return lambda identity, handshake_s: SimulatedTransport(network, host, process, identity)
+    return lambda identity, config: SimulatedTransport(network, host, process, identity)
 
 
 class SimulatedTransport(Transport):

@@ -7,7 +7,6 @@ this family says which tasks there are (`rules`), what each wants (`wanted`) and
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,6 @@ from grapevine.blocks.connections import (
     OWN_TIES,
     RANDOM,
     Messages,
-    Printed,
     Rows,
     Step,
     Task,
@@ -33,62 +31,11 @@ from grapevine.blocks.network import Network
 from grapevine.blocks.views import NOBODY
 from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns
-from grapevine.model.config import parameter
-from grapevine.systems.contracts.rounds import Delivery, FloodingConfig, RoundSystem, Sent
+from grapevine.systems.contracts.configs import ConnectionConfig
+from grapevine.systems.contracts.rounds import Delivery, RoundSystem, Sent
 
-RULES = "prose", "printed"  # where the paper's text and its figures differ
 TIES = {"random": OWN_TIES, "order": COMMON_ORDER, "stream": COMMON_STREAM}
 DESCRIPTORS = {"connect": 1, "connect-ok": 1, "redirect": 1}  # that a message carries (Fig. 4); the others: none
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionConfig(FloodingConfig):
-    """Parameters of SpiderCast and of the rivals that run its code."""
-
-    margin: int = parameter(
-        5,
-        "links that a node accepts beyond its limit (Margin)",
-        source="SpiderCast §2.3",
-        low=0,
-    )
-    view_share: float = parameter(
-        1.0,
-        "share of all nodes that a node knows, with their interests; 1: full membership",
-        source="SpiderCast §3.7: 0.05 … 1",
-        low=0.001,
-        high=1,
-    )
-    quarantine_rounds: int = parameter(
-        5, "rounds before the same node is asked again", source="SpiderCast §2.3.1 names no period", low=0, high=1_000
-    )
-    max_age: int = parameter(
-        3, "rounds without heartbeat after which a neighbour is dropped", source="SpiderCast §2.3 names none", low=1
-    )
-    ties: str = parameter(
-        "random",
-        "of equally good nodes everybody asks a random one of its own (random), or all the same one: by a common order "
-        "(order), or by one that is drawn anew in every round, as if all nodes had the same random numbers (stream)",
-        source="SpiderCast Fig. 5: random; order and stream are experiments of ours (docs/papers.md#spidercast)",
-        choices=tuple(TIES),
-    )
-    target_rule: str = parameter(
-        "prose",
-        "when an accepted link raises the target L: from Margin above it on (prose), or always (printed)",
-        source="SpiderCast §2.3: prose; Fig. 4, lines 4, 15: printed",
-        choices=RULES,
-    )
-    disconnect_rule: str = parameter(
-        "prose",
-        "who lets a needed neighbour go: who is above its limit L^max (prose), or above its target L (printed)",
-        source="SpiderCast §2.3.1: prose; Fig. 4, line 23: printed",
-        choices=RULES,
-    )
-    redirect_rule: str = parameter(
-        "prose",
-        "who is named in a REDIRECT: a neighbour below its target (prose), or less than Margin above it (printed)",
-        source="SpiderCast §2.3.1: prose; Fig. 4, line 7: printed",
-        choices=RULES,
-    )
 
 
 class ConnectionSystem(RoundSystem):
@@ -181,7 +128,7 @@ class ConnectionSystem(RoundSystem):
         network = self.network
         degree, target = task.degree.copy(), task.target.copy()
         config, profiles = self.config, network.profiles
-        step = Step(network.seed, network.now, config.margin, _printed(config), task, degree, target, rows, profiles)
+        step = Step(network.seed, network.now, config.margin, config.printed, task, degree, target, rows, profiles)
         messages = Messages(*np.empty((4, network.size), np.int32))
         network.in_chunks(lambda a, b: connections.maintain(step, (a, b), members, messages))
         order = connections.arrivals(network.seed, network.now, task.role, np.flatnonzero(messages.kind != NOTHING))
@@ -228,7 +175,3 @@ def _new_task(role: int, rule: int, size: int, config: ConnectionConfig) -> Task
     redirect, asked = np.full(size, NOBODY, np.int32), np.full((size, config.quarantine_rounds), NOBODY, np.int32)
     counts_topics = rule in (GREEDY, RANDOM)
     return Task(role, rule, k, limit, target, degree, redirect, asked, TIES[config.ties], counts_topics)
-
-
-def _printed(config: ConnectionConfig) -> Printed:
-    return Printed(*(rule == "printed" for rule in (config.target_rule, config.disconnect_rule, config.redirect_rule)))

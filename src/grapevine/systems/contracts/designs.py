@@ -21,7 +21,8 @@ from grapevine.kernels import csr
 from grapevine.kernels.csr import Columns
 from grapevine.metrics.catalogue import Metric
 from grapevine.model.config import parameter
-from grapevine.systems.contracts.rounds import Delivery, FloodingConfig, RoundSystem
+from grapevine.systems.contracts.configs import FloodingConfig
+from grapevine.systems.contracts.rounds import Delivery, RoundSystem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

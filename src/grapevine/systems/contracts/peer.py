@@ -21,15 +21,17 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from types import ModuleType
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from grapevine.metrics.catalogue import Metric
-from grapevine.metrics.measured import MeasuredTable
 from grapevine.model.config import Config
 from grapevine.model.errors import UsageError
-from grapevine.model.workload import Workload
+
+if TYPE_CHECKING:  # a live node has neither tables nor workloads, nor the packages that these need
+    from grapevine.metrics.catalogue import Metric
+    from grapevine.metrics.measured import MeasuredTable
+    from grapevine.model.workload import Workload
 
 FROM_BEHIND = ("fan", "child", "reverse")  # roles of links that the other end chose: it counts them as its own
 ADMIRERS = ("fan",)  # of these, roles in which it serves for nothing: no neighbours in tables
@@ -121,18 +123,18 @@ class Message(msgspec.Struct, frozen=True, gc=False, tag=True, array_like=True):
         return ()
 
 
-def messages_in(module: ModuleType, *, without: Collection[type[Message]] = ()) -> Any:
-    """The union of all messages that a module defines, `without` some: the type from which a decoder is made.
+def messages_in(*modules: ModuleType, without: Collection[type[Message]] = ()) -> Any:
+    """The union of all messages that these modules define, `without` some: the type from which a decoder is made.
 
-    UsageError if the module defines none.
+    UsageError if a module defines none.
     """
-    kinds = [
-        kind
-        for kind in vars(module).values()
-        if isinstance(kind, type) and issubclass(kind, Message) and kind.__module__ == module.__name__
-    ]
-    if not kinds:
-        raise UsageError(f"{module.__name__} defines no messages; give a module with subclasses of Message")
+    kinds = []
+    for module in modules:
+        found = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Message)]
+        own = [kind for kind in found if kind.__module__ == module.__name__]
+        if not own:
+            raise UsageError(f"{module.__name__} defines no messages; give a module with subclasses of Message")
+        kinds += own
     return reduce(or_, [kind for kind in kinds if kind not in without])
 
 
@@ -140,8 +142,12 @@ class Peer(ABC):
     """One session of a node, from its start to its end. Its host calls it; the answer is what the host has to do."""
 
     excesses = 0
-    """Messages so far that wanted more of the peer than it gives anybody. The peer counts them and does not obey; a
-    live host compares the number before and after a message, and holds it against the sender."""
+    """Messages so far that wanted more than any peer gives anybody. The peer counts them and does not obey; a live host
+    compares the number before and after a message, and holds it against the sender."""
+
+    surplus = 0
+    """Messages so far that wanted more than this peer gives, by a bound of its own, which nobody else knows. It does
+    not obey, and a live host counts them; whoever sent one, perhaps on behalf of others, is not blamed."""
 
     @abstractmethod
     def start(self, now: float) -> Effects:

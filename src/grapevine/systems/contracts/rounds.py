@@ -9,7 +9,6 @@ keeps beyond links is its own; links are in the tables of the `Network`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,7 +20,8 @@ from grapevine.blocks.rows import NO_MEMORY, SlotMemory
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.metrics.catalogue import Metric
 from grapevine.metrics.measured import MeasuredTable
-from grapevine.model.config import Config, parameter
+from grapevine.model.config import Config
+from grapevine.systems.contracts.configs import BoundedConfig, FloodingConfig
 
 
 class Sent(NamedTuple):
@@ -53,64 +53,6 @@ class Delivery(NamedTuple):
         0, np.int32
     )  # by topic: the root of a tree of routes to all subscribers; empty: no such tree
     ways: Ways = NO_WAYS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GossipConfig(Config):
-    """Parameters of the gossip below every system that samples peers and exchanges views."""
-
-    sample_size: int = parameter(
-        20, "size of the peer-sampling cache; the whole cache is the sample", source="ours: no paper says", low=1
-    )
-    max_age: int = parameter(
-        3, "rounds of silence after which a node is dropped", source="Vitis §III-D: THRESHOLD, no value given", low=1
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RingConfig(GossipConfig):
-    """Parameters of gossip for systems on an identifier ring."""
-
-    table_size: int = parameter(15, "links in a routing table", source="Vitis §IV-A", low=4, high=1_000)
-    ring_backups: int = parameter(
-        4,
-        "nodes remembered in each direction of the ring, the next one included; 0: none, as in the paper",
-        source="ours: links alone repair a ring slowly (docs/papers.md#ring)",
-        low=0,
-        high=100,
-    )
-    settle_rounds: int = parameter(
-        10,
-        "rounds after its join before a newcomer is a ring link of others and takes part in lookups; 0: none",
-        source="ours: the time after which Vitis §IV-F counts a node (docs/papers.md#ring)",
-        low=0,
-        high=10_000,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)  # no slots, so that a system can also have GossipConfig as a base
-class FloodingConfig(Config):
-    """For systems whose topics have more edges than an event needs."""
-
-    dissemination: str = parameter(
-        "flood",
-        "events flood the edges of the topic, or follow a tree of them, while lazy links tell ids",
-        source="SpiderCast §5; Plumtree (blocks/eager_links)",
-        choices=("flood", "tree"),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)  # no slots, as above
-class BoundedConfig(Config):
-    """For systems whose links may need the consent of the other end."""
-
-    most_links: int | None = parameter(
-        None,
-        "connections that a node has at most, both ways (blocks/acceptance); none: whoever is linked to accepts",
-        source="ours: the papers bound the links that a node chooses, not those that others have to it",
-        low=5,
-        high=100_000,
-    )
 
 
 class RoundSystem(ABC):

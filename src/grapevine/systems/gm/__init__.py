@@ -5,7 +5,6 @@ A centre that knows everything designs the overlay (`contracts/designs`). Few ed
 
 from __future__ import annotations
 
-from grapevine.systems.gm.rounds import Gm
 from grapevine.systems.registry import System, register
 
 register(
@@ -13,6 +12,6 @@ register(
         name="gm",
         paper="Chockler, Melamed, Tock & Vitenberg, PODC 2007 (as in OMen, DEBS 2016)",
         summary="greedy merge from full knowledge: always the edge that joins most topics; few edges, but hubs",
-        rounds=Gm,
+        rounds="grapevine.systems.gm.rounds:Gm",
     )
 )

@@ -5,7 +5,6 @@ A centre that knows everything designs the overlay (`contracts/designs`). OMen s
 
 from __future__ import annotations
 
-from grapevine.systems.lowoda.rounds import LowOda
 from grapevine.systems.registry import System, register
 
 register(
@@ -13,6 +12,6 @@ register(
         name="lowoda",
         paper="Onus & Richa, ICDCS 2010 (as in OMen, DEBS 2016)",
         summary="from full knowledge: between GM and MinMaxODA, balanced by ρ",
-        rounds=LowOda,
+        rounds="grapevine.systems.lowoda.rounds:LowOda",
     )
 )

@@ -14,7 +14,6 @@ cost in messages is counted (`home_trees`), but under churn the overlay is bette
 
 from __future__ import annotations
 
-from grapevine.systems.magnet.rounds import Magnet
 from grapevine.systems.registry import System, register
 
 register(
@@ -22,6 +21,6 @@ register(
         name="magnet",
         paper="Girdzijauskas, Chockler, Vigfusson, Tock & Melamed, DEBS 2010",
         summary="nodes of similar interests are neighbours on a ring; trees of greedy routes from each topic's home",
-        rounds=Magnet,
+        rounds="grapevine.systems.magnet.rounds:Magnet",
     )
 )

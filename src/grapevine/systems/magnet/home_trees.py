@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks import exchange, small_world
+from grapevine.blocks import exchange, ring_rows, small_world
 from grapevine.blocks.exchange import Exchange, NewRows, Rules, Select
 from grapevine.blocks.network import Network
 from grapevine.blocks.profiles import Profiles
@@ -60,7 +60,7 @@ def keep_ring(this: Exchange, rows: tuple[int, int], ids: Ids, out: NewRows) -> 
         exchange.stay_away(p, this, out)
         if not views.alive[views.nodes[p]]:
             continue
-        small_world.fill_ring(p, this, ids, heard_of, near, out)
+        ring_rows.fill_ring(p, this, ids, heard_of, near, out)
         a = views.starts[p]
         out.heard[a : a + RING_SLOTS] = this.now  # ring links answer
         for at in range(a + RING_SLOTS, views.starts[p + 1]):

@@ -5,7 +5,6 @@ A centre that knows everything designs the overlay (`contracts/designs`). No hub
 
 from __future__ import annotations
 
-from grapevine.systems.minmax_oda.rounds import MinMaxOda
 from grapevine.systems.registry import System, register
 
 register(
@@ -13,6 +12,6 @@ register(
         name="minmax-oda",
         paper="Onus & Richa, INFOCOM 2009 (as in OMen, DEBS 2016)",
         summary="from full knowledge: the edge that joins most topics among those that keep the largest degree lowest",
-        rounds=MinMaxOda,
+        rounds="grapevine.systems.minmax_oda.rounds:MinMaxOda",
     )
 )

@@ -13,7 +13,6 @@ was found are linked as soon as somebody is; who has been told that an event is 
 
 from __future__ import annotations
 
-from grapevine.systems.omen.rounds import Omen
 from grapevine.systems.registry import System, register
 
 register(
@@ -21,6 +20,6 @@ register(
         name="omen",
         paper="Chen, Vitenberg & Jacobsen, DEBS 2016",
         summary="few links and every topic connected: LowODA's overlay, mended under churn among prepared backups",
-        rounds=Omen,
+        rounds="grapevine.systems.omen.rounds:Omen",
     )
 )

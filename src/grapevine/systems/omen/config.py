@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from grapevine.blocks.overlay_design import SIGHTS
 from grapevine.model.config import parameter
-from grapevine.systems.contracts.rounds import FloodingConfig, GossipConfig
+from grapevine.systems.contracts.configs import FloodingConfig, GossipConfig
 from grapevine.systems.omen.set_cover import RULES
 
 

@@ -10,7 +10,6 @@ The paper names neither K nor the rule; ours are SpiderCast's greedy coverage wi
 
 from __future__ import annotations
 
-from grapevine.systems.opt.rounds import Opt
 from grapevine.systems.registry import System, register
 
 register(
@@ -18,6 +17,6 @@ register(
         name="opt",
         paper="the unstructured baseline of Vitis, IPDPS 2011, §IV (as SpiderCast, Chockler et al. 2007)",
         summary="an overlay per topic by greedy coverage; no relays, and no guarantee when the degree is bounded",
-        rounds=Opt,
+        rounds="grapevine.systems.opt.rounds:Opt",
     )
 )

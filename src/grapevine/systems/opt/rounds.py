@@ -18,7 +18,8 @@ from grapevine.blocks.views import FRIEND_TIES, NOBODY
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import stream
 from grapevine.model.config import parameter
-from grapevine.systems.contracts.rounds import Delivery, FloodingConfig, GossipConfig, GossipSystem
+from grapevine.systems.contracts.configs import FloodingConfig, GossipConfig
+from grapevine.systems.contracts.rounds import Delivery, GossipSystem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,6 @@ another parent because its own has failed says so, lest it is sent back there.
 
 from __future__ import annotations
 
-from grapevine.systems.rappel.live import LiveRappel
-from grapevine.systems.rappel.peers import Rappel
 from grapevine.systems.registry import System, register
 
 register(
@@ -25,7 +23,7 @@ register(
         name="rappel",
         paper="Patel et al., Computer Networks 2009",
         summary="friends by interest and distance; one tree of subscribers per feed",
-        peers=Rappel,
-        live=LiveRappel,
+        peers="grapevine.systems.rappel.peers:Rappel",
+        live="grapevine.systems.rappel.live:LiveRappel",
     )
 )

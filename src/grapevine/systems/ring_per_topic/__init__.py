@@ -7,13 +7,12 @@ number of topics. Nodes know the membership: the next subscriber that is online 
 from __future__ import annotations
 
 from grapevine.systems.registry import System, register
-from grapevine.systems.ring_per_topic.rounds import RingPerTopic
 
 register(
     System(
         name="ring-per-topic",
         paper="a rival of SpiderCast, DEBS 2007, §3.9.2 (as Sub-2-Sub, Voulgaris et al. 2006)",
         summary="a ring per topic in the order of node ids, equal links merged; blind to how interests overlap",
-        rounds=RingPerTopic,
+        rounds="grapevine.systems.ring_per_topic.rounds:RingPerTopic",
     )
 )

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
-from grapevine.systems.contracts.rounds import Delivery, FloodingConfig, RoundSystem
+from grapevine.systems.contracts.configs import FloodingConfig
+from grapevine.systems.contracts.rounds import Delivery, RoundSystem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,12 @@ the tree's edges alone. What a node subscribes to has no influence on its links.
 from __future__ import annotations
 
 from grapevine.systems.registry import System, register
-from grapevine.systems.rvr.rounds import Rvr
 
 register(
     System(
         name="rvr",
         paper="the structured baseline of Vitis, IPDPS 2011, §IV (as Scribe, Castro et al. 2002)",
         summary="rendezvous routing: a multicast tree per topic over a small-world ring, blind to interests",
-        rounds=Rvr,
+        rounds="grapevine.systems.rvr.rounds:Rvr",
     )
 )

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks import exchange, small_world
+from grapevine.blocks import exchange, ring_rows, small_world
 from grapevine.blocks.exchange import Exchange, NewRows, Rules, Select
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.sights import is_news, new_sights, see
 from grapevine.blocks.small_world import Ids
 from grapevine.kernels.jit import njit
-from grapevine.systems.contracts.rounds import BoundedConfig, Delivery, GossipSystem, RingConfig
+from grapevine.systems.contracts.configs import BoundedConfig, RingConfig
+from grapevine.systems.contracts.rounds import Delivery, GossipSystem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ def exchange_round(this: Exchange, rows: tuple[int, int], ids: Ids, out: NewRows
         if p + 1 < rows[1]:
             exchange.ask_for_views(p + 1, this)
         size = views.starts[p + 1] - views.starts[p]
-        seen = small_world.look_out(p, this, ids, size, aims, sights)
+        seen = ring_rows.look_out(p, this, ids, size, aims, sights)
         if seen > 0:
             count, more = exchange.gather_news(p, this, heard_of.nodes, backups)
             heard_of.nodes[count : count + more] = backups[:more]
@@ -48,8 +49,8 @@ def exchange_round(this: Exchange, rows: tuple[int, int], ids: Ids, out: NewRows
                 exchange.keep_row(p, this, out)
                 exchange.note_meetings(p, this, out)
                 continue
-        some = small_world.gather_all(p, this, ids, heard_of)
-        small_world.link_structured(p, this, ids, heard_of, some, size, aims, near, out)
+        some = ring_rows.gather_all(p, this, ids, heard_of)
+        ring_rows.link_structured(p, this, ids, heard_of, some, size, aims, near, out)
         exchange.hear(p, this, out)
         exchange.remember(p, this, size, out)
 

@@ -22,13 +22,12 @@ Differs from the paper:
 from __future__ import annotations
 
 from grapevine.systems.registry import System, register
-from grapevine.systems.scribe.peers import Scribe
 
 register(
     System(
         name="scribe",
         paper="the rival in Rappel §6.4: Castro et al., IEEE JSAC 20(8), 2002, over Pastry (Rowstron & Druschel 2001)",
         summary="rendezvous trees over Pastry, rooted at the publishers; forwarders need not be subscribers",
-        peers=Scribe,
+        peers="grapevine.systems.scribe.peers:Scribe",
     )
 )

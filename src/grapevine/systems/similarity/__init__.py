@@ -8,13 +8,12 @@ similarity(0, y).
 from __future__ import annotations
 
 from grapevine.systems.registry import System, register
-from grapevine.systems.similarity.rounds import Similarity
 
 register(
     System(
         name="similarity",
         paper="the rivals of SpiderCast, DEBS 2007, §3.9.1 (similarity after Chand & Felber 2005)",
         summary="links to the most similar and to random nodes, whatever is covered; no guarantee of delivery",
-        rounds=Similarity,
+        rounds="grapevine.systems.similarity.rounds:Similarity",
     )
 )

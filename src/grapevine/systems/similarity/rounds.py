@@ -9,7 +9,8 @@ import numpy as np
 from grapevine.blocks.connections import SIMILAR, STRANGER
 from grapevine.kernels.csr import Columns
 from grapevine.model.config import parameter
-from grapevine.systems.contracts.connections import ConnectionConfig, ConnectionSystem
+from grapevine.systems.contracts.configs import ConnectionConfig
+from grapevine.systems.contracts.connections import ConnectionSystem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,7 @@ from grapevine.kernels.csr import Columns
 from grapevine.systems.contracts.connections import ConnectionSystem
 from grapevine.systems.spidercast.config import SpiderCastConfig
 from grapevine.systems.spidercast.measures import RANDOM_COVERAGE
-
-MOST_RANDOM = 4  # §3.3.1: K_r is raised while it is 3 or less
+from grapevine.systems.spidercast.rules import MOST_RANDOM, has_few_links
 
 
 class SpiderCast(ConnectionSystem):
@@ -68,9 +67,8 @@ class SpiderCast(ConnectionSystem):
         has_greedy, has_random = (connections.is_covered(task, self._rows(), network.profiles) for task in self.tasks)
         topics = np.diff(network.profiles.starts)
         checking = network.alive & has_greedy & has_random & (self.checks == random.k)
-        few = np.where(random.k == 0, total == greedy.k, (random.k < MOST_RANDOM) & (total < topics))
         self.checks[checking] += 1
-        more = checking & few
+        more = checking & has_few_links(greedy.k, random.k, total, topics)
         random.k[more] += 1
         random.limit[more] = self.limit(RANDOM, random.k)[more]
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from grapevine.systems.registry import System, register
-from grapevine.systems.strawman.rounds import Strawman
 
 register(
     System(
         name="strawman",
         paper="the baseline of Magnet, DEBS 2010, §4 (as Scribe, Castro et al. 2002)",
         summary="Magnet's trees on hashed ids: nobody looks at interests",
-        rounds=Strawman,
+        rounds="grapevine.systems.strawman.rounds:Strawman",
     )
 )

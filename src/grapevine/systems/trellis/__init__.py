@@ -12,13 +12,12 @@ The rules are `rules`, the protocol is docs/trellis.md.
 from __future__ import annotations
 
 from grapevine.systems.registry import System, register
-from grapevine.systems.trellis.rounds import Trellis
 
 register(
     System(
         name="trellis",
         paper="this repository, 2026",
         summary="clusters on agreed links under a hard bound, joined by bridges of single nodes",
-        rounds=Trellis,
+        rounds="grapevine.systems.trellis.rounds:Trellis",
     )
 )

@@ -13,17 +13,14 @@ other round the exchange goes to a ring link; a node never takes its own proposa
 from __future__ import annotations
 
 from grapevine.systems.registry import System, register
-from grapevine.systems.vitis.live import LiveVitis
-from grapevine.systems.vitis.peers import VitisPeers
-from grapevine.systems.vitis.rounds import Vitis
 
 register(
     System(
         name="vitis",
         paper="Rahimian, Girdzijauskas, Payberah & Haridi, IPDPS 2011",
         summary="gossip clusters of similar nodes, joined by relay paths over a small-world ring",
-        rounds=Vitis,
-        peers=VitisPeers,
-        live=LiveVitis,
+        rounds="grapevine.systems.vitis.rounds:Vitis",
+        peers="grapevine.systems.vitis.peers:VitisPeers",
+        live="grapevine.systems.vitis.live:LiveVitis",
     )
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grapevine.model.config import parameter
-from grapevine.systems.contracts.rounds import BoundedConfig, FloodingConfig, RingConfig
+from grapevine.systems.contracts.configs import BoundedConfig, FloodingConfig, RingConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks import exchange, small_world
-from grapevine.blocks.exchange import Entries, Exchange, NewRows
+from grapevine.blocks import exchange, ring_rows, small_world
+from grapevine.blocks.entries import Entries
+from grapevine.blocks.exchange import Exchange, NewRows
 from grapevine.blocks.profiles import Marks, Profiles, new_marks
 from grapevine.blocks.sights import Points, Sights, is_news, new_sights, see
 from grapevine.blocks.small_world import Nearest
@@ -96,7 +97,7 @@ def _exchange_rows(
             continue
         if p + 1 < last:
             exchange.ask_for_views(p + 1, this)
-        seen = small_world.look_out(p, this, profiles.ids, structured, aims, sights)
+        seen = ring_rows.look_out(p, this, profiles.ids, structured, aims, sights)
         if seen > 0 and _keep_ring(p, this, structured, friends, scratch, seen, out):
             continue
         # Backups serve the ring alone, own links are friends already: what comes after them may become one.
@@ -106,7 +107,7 @@ def _exchange_rows(
         ask_for_lines(heard_of.nodes, count, signatures)
         read_ids(heard_of, count, signatures)
         some = links, others, count
-        small_world.link_structured(p, this, profiles.ids, heard_of, some, structured, aims, near, out)
+        ring_rows.link_structured(p, this, profiles.ids, heard_of, some, structured, aims, near, out)
         kept, own = _recall(p, this, structured, friends, best, candidates, out)
         bar = bar_of(best.keys[len(best.keys) - 1]) if kept == len(best.keys) > 0 else 0.0
         new = (others, count), heard_of.nodes, bar, signatures

@@ -1,4 +1,4 @@
-"""Vitis live: anybody publishes in any topic, and nobody can choose its ring id."""
+"""Vitis live: anybody publishes in any topic, and nobody can claim a ring id, only search for a key that has it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from typing import Any, ClassVar
 
 from grapevine.systems.contracts.live import LiveSystem
 from grapevine.systems.contracts.peer import Address, Send, messages_in
+from grapevine.systems.gossip import messages as gossip
+from grapevine.systems.gossip.memory import Memory
 from grapevine.systems.vitis.peer import messages
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
 from grapevine.systems.vitis.peer.peer import VitisPeer
-from grapevine.systems.vitis.peer.setup import Memory, Setup
+from grapevine.systems.vitis.peer.setup import Setup
 
 
 class LiveVitis(LiveSystem):
     """Vitis: anybody publishes in any topic. A node's ring id is its address, a hash of its key."""
 
     config_type = VitisPeerConfig
-    live_values: ClassVar[dict[str, Any]] = {"sample_rounds": 5}  # ours: a sample needs a connection to a stranger
-    messages = messages_in(messages)
+    live_values: ClassVar[dict[str, Any]] = {
+        "sample_rounds": 5,  # ours: a sample needs a connection to a stranger
+        "rendezvous": 2,  # ours: others may be enemies
+        "believes": "answers",
+    }
+    messages = messages_in(messages, gossip)
 
     def peer(self, topics: Collection[int], contacts: Collection[Address], session: int) -> VitisPeer:
         setup = Setup(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import small_world
-from grapevine.blocks.exchange import Entries
+from grapevine.blocks.entries import Entries
 from grapevine.blocks.profiles import Marks, Profiles, ask_for_topics, mark, new_marks, preference, utility
 from grapevine.blocks.small_world import Settled
 from grapevine.blocks.views import FRIEND_TIES, NOBODY, is_among, leave_out

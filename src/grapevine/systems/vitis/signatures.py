@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grapevine.blocks.exchange import Entries
+from grapevine.blocks.entries import Entries
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.sights import Sights, look_at_eight, up_to
 from grapevine.kernels.bits import ask_for, count_ones

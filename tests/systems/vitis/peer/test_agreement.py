@@ -6,11 +6,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from grapevine.systems.gossip.interests import Interests, array_of
+from grapevine.systems.gossip.messages import Topics
+from grapevine.systems.gossip.profiles import KnownProfiles
 from grapevine.systems.vitis.peer.agreement import Agreement
 from grapevine.systems.vitis.peer.elections import Elections
-from grapevine.systems.vitis.peer.interests import Interests, array_of
-from grapevine.systems.vitis.peer.messages import Descriptor, Heartbeat, Topics
-from grapevine.systems.vitis.peer.profiles import KnownProfiles
+from grapevine.systems.vitis.peer.messages import Descriptor, Heartbeat
 
 TOPICS = [10, 20, 30]
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from grapevine.model.ids import distance
+from grapevine.systems.gossip.interests import Interests, array_of
+from grapevine.systems.gossip.profiles import KnownProfiles
 from grapevine.systems.vitis.peer.elections import Elections, Neighbour
-from grapevine.systems.vitis.peer.interests import Interests, array_of
 from grapevine.systems.vitis.peer.messages import Descriptor, Heartbeat
-from grapevine.systems.vitis.peer.profiles import KnownProfiles
 from grapevine.systems.vitis.peer.proposals import ReceivedProposals
 
 REACH = 4

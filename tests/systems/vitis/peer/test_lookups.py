@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.model.ids import distance
-from grapevine.systems.vitis.peer.book import Book
-from grapevine.systems.vitis.peer.interests import array_of
+from grapevine.systems.gossip.interests import array_of
+from grapevine.systems.vitis.peer.book import VitisBook
 from grapevine.systems.vitis.peer.messages import Descriptor
 from grapevine.systems.vitis.peer.relays import Relays
 
@@ -22,7 +22,7 @@ WORDS = st.integers(0, 2**64 - 1)
 def test_next_hops_are_the_nearest_settled_links_that_are_nearer(
     mine: int, settled: bool, others: list[tuple[int, bool]], keys: list[int]
 ) -> None:
-    book = Book(Descriptor(2**64 - 1, mine, 1, 0, 50.0 if settled else 0.0), 1)
+    book = VitisBook(Descriptor(2**64 - 1, mine, 1, 0, 50.0 if settled else 0.0), 1)
     links = [1 << 63 | i for i in range(len(others))]
     news = [Descriptor(node, other, 1, 0, 50.0 * old) for node, (other, old) in zip(links, others, strict=True)]
     book.learn(100.0, news)
@@ -64,6 +64,27 @@ def test_a_neighbour_cannot_have_more_carried_than_the_most() -> None:
     assert paths.join(1, array_of([1, 2, 4, 9]), 10.0, 9.0)[0].tolist() == [1, 4]
     assert paths.join(1, array_of([2, 9]), 10.0, 9.0)[0].tolist() == []
     assert paths.join(2, array_of([2, 9]), 10.0, 9.0)[0].tolist() == [2, 9]
+
+
+def ask(paths: Relays, hop: int, topics: list[int], origin: int | None) -> list[int]:
+    wanted = array_of(topics)
+    return paths.ask(hop, wanted, wanted, 10.0, origin).tolist()
+
+
+def test_what_a_neighbour_asks_for_leaves_room_for_what_it_is_asked_for() -> None:
+    paths = relays(most=3)
+    paths.join(1, array_of([1, 2, 3]), 10.0, 9.0)
+    assert ask(paths, 1, [4, 5, 6], None) == [4, 5, 6] and not paths.exceeds(1, array_of([1]))
+    assert paths.of(0.0, 5) == [1] and paths.topics(0.0) == {1, 2, 3, 4, 5, 6}
+
+
+def test_a_flood_of_one_neighbour_leaves_room_at_the_next_hop_for_others_and_for_the_own_paths() -> None:
+    paths = relays(most=100)
+    assert len(ask(paths, 9, list(range(100)), origin=1)) == 50
+    assert len(ask(paths, 9, list(range(100, 200)), origin=2)) == 25
+    assert ask(paths, 9, [500], origin=3) == [] and ask(paths, 9, [7], origin=2) == [7]  # renewed, as it is there
+    assert ask(paths, 9, [1_000, 1_001], None) == [1_000, 1_001]
+    assert len(ask(paths, 8, list(range(100)), origin=1)) == 50, "another hop has a budget of its own"
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sets(st.integers(0, 20)), st.integers(1, 9)), max_size=20))

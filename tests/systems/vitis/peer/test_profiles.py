@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grapevine.model.errors import UsageError
-from grapevine.systems.vitis.peer import interests, messages, profiles
-from grapevine.systems.vitis.peer.interests import Interests, array_of, whole_profile
-from grapevine.systems.vitis.peer.messages import Profile, Topics, pack
-from grapevine.systems.vitis.peer.profiles import KnownProfiles, NewProfile, PendingProfiles
+from grapevine.systems.gossip import interests, messages, profiles
+from grapevine.systems.gossip.interests import Interests, array_of, whole_profile
+from grapevine.systems.gossip.messages import Profile, Topics, pack
+from grapevine.systems.gossip.profiles import KnownProfiles, NewProfile, PendingProfiles
 from tests.effort import examples
 
 WORDS = st.integers(0, 9) | st.integers(0, 2**64 - 1)

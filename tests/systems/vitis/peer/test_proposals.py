@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grapevine.systems.gossip.interests import Interests, array_of
 from grapevine.systems.vitis.peer import proposals
-from grapevine.systems.vitis.peer.interests import Interests, array_of
 from grapevine.systems.vitis.peer.messages import PROPOSAL, Descriptor, Heartbeat
 from grapevine.systems.vitis.peer.proposals import ReceivedProposals, SentProposals
 from tests.effort import examples

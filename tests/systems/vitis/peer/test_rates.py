@@ -18,24 +18,18 @@ from grapevine.model.errors import UsageError
 from grapevine.model.workload import Workload
 from grapevine.sim.peers import PeerRun
 from grapevine.sim.simulate import make_config
-from grapevine.systems.contracts.peer import messages_in
+from grapevine.systems.gossip import interests, messages, profiles
+from grapevine.systems.gossip.interests import Interests, array_of
+from grapevine.systems.gossip.messages import Profile
+from grapevine.systems.gossip.profiles import KnownProfiles, PendingProfiles
+from grapevine.systems.gossip.weights import MOST_RATE, ONE, pack_weights, unpack_weights, weight_of, weights_of
 from grapevine.systems.vitis.config import VitisRules
-from grapevine.systems.vitis.peer import interests, messages, profiles
-from grapevine.systems.vitis.peer.book import Book
+from grapevine.systems.vitis.live import LiveVitis
+from grapevine.systems.vitis.peer.book import VitisBook
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
-from grapevine.systems.vitis.peer.interests import Interests, array_of
-from grapevine.systems.vitis.peer.messages import Descriptor, Profile
+from grapevine.systems.vitis.peer.messages import Descriptor
 from grapevine.systems.vitis.peer.peer import VitisPeer
-from grapevine.systems.vitis.peer.profiles import KnownProfiles, PendingProfiles
-from grapevine.systems.vitis.peer.rates import (
-    MOST_RATE,
-    ONE,
-    Estimates,
-    pack_weights,
-    unpack_weights,
-    weight_of,
-    weights_of,
-)
+from grapevine.systems.vitis.peer.rates import Estimates
 from grapevine.systems.vitis.peer.setup import Setup
 from tests.naive import draw
 from tests.peer_world import clock_of
@@ -85,7 +79,7 @@ def test_what_cannot_be_rates_makes_no_profile(wrong: list[float]) -> None:
 
 def test_nodes_without_rates_understand_those_that_have_them_and_the_other_way_round() -> None:
     """Fields that one of them does not know stand at the end."""
-    decoder = msgspec.msgpack.Decoder(messages_in(messages))
+    decoder = msgspec.msgpack.Decoder(LiveVitis.messages)
     (profile,) = Interests([1, 2], 1, 9, {1: 5 * ONE}).profile_for(OTHER, 0)
     plain = msgspec.msgpack.decode(msgspec.msgpack.encode(profile))[:-2]  # as it was before there were rates
     assert decoder.decode(msgspec.msgpack.encode(plain)) == msgspec.structs.replace(profile, rates=b"")
@@ -150,7 +144,7 @@ def test_of_equally_good_friends_the_hash_of_the_two_addresses_decides(others: s
     others -= {me}
     chosen = []
     for session in (1, 2):
-        book = Book(Descriptor(me, 0, 1, 1, 50.0), session, seed)
+        book = VitisBook(Descriptor(me, 0, 1, 1, 50.0), session, seed)
         heard = sorted(others, reverse=session == 2)
         book.learn(0.0, [Descriptor(node, node, 1, 1, 50.0) for node in heard])
         table, _ = book.select(0.0, VitisRules(table_size=6, ring_and_long_links=2), 0.0, heard, [], lambda _: (1, 1))

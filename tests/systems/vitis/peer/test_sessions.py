@@ -11,12 +11,14 @@ import pytest
 from grapevine.model.errors import UsageError
 from grapevine.net.wire import Decoder, encode
 from grapevine.sim.events import Events
-from grapevine.systems.contracts.peer import Address, Deliver, LinkDown, Send, messages_in
-from grapevine.systems.vitis.peer import asking, messages
+from grapevine.systems.contracts.peer import Address, Deliver, LinkDown, Send
+from grapevine.systems.gossip import asking, messages
+from grapevine.systems.gossip.memory import Memory
+from grapevine.systems.vitis.live import LiveVitis
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
 from grapevine.systems.vitis.peer.messages import Descriptor, Exchange, Heartbeat, Relay, Sample
 from grapevine.systems.vitis.peer.peer import VitisPeer
-from grapevine.systems.vitis.peer.setup import Memory, Setup
+from grapevine.systems.vitis.peer.setup import Setup
 
 ROUND = 1.0
 
@@ -34,7 +36,7 @@ class Net:
         self.nodes = [self.random.getrandbits(64) for _ in topics]
         self.got: set[tuple[Address, int, int]] = set()
         self.largest = 0
-        self.decoder = Decoder(messages_in(messages))
+        self.decoder = Decoder(LiveVitis.messages)
         for node, mine in zip(self.nodes, topics, strict=True):
             self.engine.start(node, self.peer(node, mine))
 

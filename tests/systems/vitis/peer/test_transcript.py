@@ -12,18 +12,9 @@ import msgspec
 from grapevine.model.ids import RING_SIZE
 from grapevine.sim.events import Events
 from grapevine.systems.contracts.peer import Address
+from grapevine.systems.gossip.messages import Ask, Profile, unpack
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
-from grapevine.systems.vitis.peer.messages import (
-    Ask,
-    Exchange,
-    Heartbeat,
-    Notify,
-    Profile,
-    Relay,
-    Sample,
-    unpack,
-    unpack_proposals,
-)
+from grapevine.systems.vitis.peer.messages import Exchange, Heartbeat, Notify, Relay, Sample, unpack_proposals
 from grapevine.systems.vitis.peer.peer import VitisPeer
 from grapevine.systems.vitis.peer.setup import Setup
 from tests.golden import Story, assert_golden

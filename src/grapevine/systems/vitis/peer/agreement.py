@@ -42,10 +42,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from grapevine.systems.contracts.peer import Address
+from grapevine.systems.gossip.interests import Interests
+from grapevine.systems.gossip.messages import Topics
+from grapevine.systems.gossip.profiles import KnownProfiles
 from grapevine.systems.vitis.peer.elections import Elections, Neighbour
-from grapevine.systems.vitis.peer.interests import Interests
-from grapevine.systems.vitis.peer.messages import Descriptor, Heartbeat, Topics
-from grapevine.systems.vitis.peer.profiles import KnownProfiles
+from grapevine.systems.vitis.peer.messages import Descriptor, Heartbeat
 from grapevine.systems.vitis.peer.proposals import ReceivedProposals, SentProposals
 from grapevine.systems.vitis.peer.relays import RingIds
 

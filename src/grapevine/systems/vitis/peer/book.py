@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.blocks import small_world
-from grapevine.blocks.exchange import Entries
+from grapevine.blocks.entries import Entries
 from grapevine.blocks.profiles import Profiles
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.systems.contracts.peer import Address
+from grapevine.systems.gossip.book import Book
 from grapevine.systems.vitis.config import VitisRules
 from grapevine.systems.vitis.peer.messages import Descriptor
 from grapevine.systems.vitis.rules import select_neighbors, tie_state
@@ -24,75 +24,32 @@ Overlap = Callable[[Address], tuple[int, int]]
 _OWN = 0
 
 
-class Book:
-    """Descriptors of known nodes, with the time at which somebody last heard of each.
+class VitisBook(Book[Descriptor]):
+    """The book of a Vitis node: it also remembers since when sessions last, and chooses among nodes.
 
-    What a node knows is in four dictionaries with the same keys; `forget` removes it from all. `seed` is of this
-    session's draws, `tie_seed` of the ties between equally good friends: the hash of a pair of addresses decides them,
-    in every session alike, and as by rounds where both have the same seed and numbers of nodes.
+    `seed` is of this session's draws, `tie_seed` of the ties between equally good friends: the hash of a pair of
+    addresses decides them, in every session alike, and as by rounds where both have the same seed and numbers of nodes.
     """
 
     def __init__(self, me: Descriptor, seed: int, tie_seed: int = 0) -> None:
-        self.me, self._seed = me, seed
+        super().__init__(me)
+        self._seed = seed
         address: Any = np.uint64(me.node)  # one type for all of them, or each half would compile its own
         self._ties = np.uint64(tie_state(tie_seed, address, False))
-        self.known: dict[Address, Descriptor] = {}
-        self.heard: dict[Address, float] = {}
-        self.described_by: dict[Address, Address] = {}  # from whom the descriptors are
         self._began: dict[Address, float] = {}  # when their sessions began
-        self._gone: dict[Address, float] = {}  # nodes that were dropped; what others heard of them before is old news
 
-    def learn(self, now: float, descriptors: Iterable[Descriptor], sender: Address | None = None) -> None:
-        """Take what others know, where it is fresher. What the sender says of itself counts in any case."""
-        for found in descriptors:
-            node, heard = found.node, now - max(found.age_s, 0.0)
-            if node == self.me.node:
-                continue
-            if node != sender and heard <= max(self.heard.get(node, -np.inf), self._gone.get(node, -np.inf)):
-                continue
-            known = self.known.get(node)
-            if known is None or found.version >= known.version or node == sender:
-                self.known[node] = found
-                self._began[node] = heard - found.up_s
-                self.described_by[node] = node if sender is None else sender
-            self.hear(node, heard)
+    def describe(self, now: float, node: Address) -> Descriptor:
+        known, heard = self.known[node], self.heard[node]
+        up_s, age_s = heard - self._began[node], now - heard
+        return Descriptor(node, known.ring_id, known.version, known.topic_count, up_s, age_s)
 
-    def hear(self, node: Address, when: float) -> None:
-        """A sign of life of a node at this time; nothing happens if it is not known."""
-        if node in self.known:
-            self.heard[node] = max(when, self.heard.get(node, when))
-
-    def note_version(self, node: Address, version: int) -> None:
-        """The node itself said which version its profile has."""
-        if node in self.known:
-            self.known[node] = msgspec.structs.replace(self.known[node], version=version)
+    def _note(self, node: Address, found: Descriptor, heard: float) -> None:
+        super()._note(node, found, heard)
+        self._began[node] = heard - found.up_s
 
     def forget(self, node: Address, gone: float = -np.inf) -> None:
-        """Drop a node; what others heard of it until `gone` does not bring it back."""
-        if self.known.pop(node, None) is not None:
-            del self.heard[node], self._began[node], self.described_by[node]
-            if gone > -np.inf:
-                self._gone[node] = gone
-
-    def forget_older(self, when: float) -> None:
-        """Drop those of whom nobody has heard since this time."""
-        for node in [node for node, heard in self.heard.items() if heard < when]:
-            self.forget(node)
-        self._gone = {node: gone for node, gone in self._gone.items() if gone >= when}
-
-    def trim(self, most: int, keep: Collection[Address]) -> None:
-        """Of the others than those to keep, only the most recently heard of stay."""
-        others = {node: heard for node, heard in self.heard.items() if node not in keep}
-        for node in by_freshness(others, len(others))[most:]:
-            self.forget(node)
-
-    def descriptors_of(self, now: float, nodes: Iterable[Address]) -> tuple[Descriptor, ...]:
-        """Descriptors to send, each with its age; those of nodes that are not known are left out."""
-        heard, began = self.heard, self._began
-        return tuple(
-            Descriptor(d.node, d.ring_id, d.version, d.topic_count, heard[d.node] - began[d.node], now - heard[d.node])
-            for d in (self.known[node] for node in nodes if node in self.known)
-        )
+        super().forget(node, gone)
+        self._began.pop(node, None)
 
     def has_settled(self, node: Address, now: float, settle_s: float) -> bool:
         """Whether the session of a known node, or of this one, has lasted for so long."""
@@ -165,7 +122,7 @@ class _Arrays:
     weighs as much, and this node has them all: the sums are the same, whatever the number of topics.
     """
 
-    def __init__(self, book: Book, now: float, settle_s: float, nodes: list[Address], overlap: Overlap) -> None:
+    def __init__(self, book: VitisBook, now: float, settle_s: float, nodes: list[Address], overlap: Overlap) -> None:
         size = len(nodes)
         known = [book.me, *(book.known[node] for node in nodes[1:])]
         ids = np.array([descriptor.ring_id for descriptor in known], np.uint64)
@@ -175,8 +132,3 @@ class _Arrays:
         topics = np.concatenate([np.arange(size), np.arange(1, size)]).astype(np.uint16)
         starts = np.concatenate([[0], np.arange(size, 2 * size)]).astype(np.int64)
         self.profiles = Profiles(ids, starts, topics, weights, mass)
-
-
-def by_freshness(heard: Mapping[Address, float], most: int) -> list[Address]:
-    """At most so many of these nodes, the most recently heard of first; ties go to the smaller address."""
-    return sorted(heard, key=lambda node: (-heard[node], node))[:most]

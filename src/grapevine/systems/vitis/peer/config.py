@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grapevine.model.config import parameter
+from grapevine.systems.gossip.messages import MOST_TOPICS
 from grapevine.systems.vitis.config import VitisRules
 
 
@@ -41,8 +42,25 @@ class VitisPeerConfig(VitisRules):
     rate_horizon_s: float = parameter(
         600.0, "seconds over which the count of events decays that estimates a rate", source="ours", low=1
     )
+    rendezvous: int = parameter(
+        1,
+        "rendezvous nodes of a topic, at places that have nothing to do with each other",
+        source="Vitis has one; ours: with more, nobody who makes a key near a topic's id can cut its clusters apart",
+        low=1,
+        high=8,
+    )
+    believes: str = parameter(
+        "hearsay",
+        "who may become a link or gateway: anybody of whom others speak, or who has answered this node itself",
+        source="Vitis does not say; ours: hearsay costs a liar nothing",
+        choices=("hearsay", "answers"),
+    )
     most_topics: int = parameter(
-        1_000_000, "topics that a node may subscribe to", source="ours: bounds what strangers may send", low=1
+        MOST_TOPICS,
+        "topics that a node may subscribe to; who claims to have more is not asked for them",
+        source="ours: bounds what strangers may send",
+        low=1,
+        high=MOST_TOPICS,
     )
     most_relays: int = parameter(
         200_000, "topics that a node carries for one neighbour", source="ours: bounds what strangers may ask", low=1

@@ -8,20 +8,22 @@ of this node's topics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapevine.kernels.csr import Columns
+from grapevine.kernels.jit import COMPILES
 from grapevine.systems.contracts.peer import Address
+from grapevine.systems.gossip.interests import find
+from grapevine.systems.gossip.messages import Topics
 from grapevine.systems.vitis.peer.gateways import Chosen, NeighbourProposals, choose_gateways
-from grapevine.systems.vitis.peer.interests import find
-from grapevine.systems.vitis.peer.messages import PROPOSAL, Records, Topics
+from grapevine.systems.vitis.peer.messages import PROPOSAL, Records
 from grapevine.systems.vitis.peer.proposals import ReceivedProposals
 
-ELECTED_A_ROUND = 8_192  # topics: about 30 ms with nine neighbours that share all
+ELECTED_A_ROUND = 8_192 if COMPILES else 512  # topics: 30 - 60 ms with nine neighbours that share all
 SENT_A_ROUND = 16_384  # proposals to a neighbour, half a megabyte: many that are new will have changed before long
 _NONE = np.empty(0, np.int32)
 
@@ -153,6 +155,16 @@ class Elections:
         """The indices of topics whose gateway this node proposes to be; not of those that it has not chosen for yet."""
         return np.flatnonzero((self.proposals["gateway"] == np.uint64(self._me)) & (self._changed > 0))
 
+    def nearest_of(self, places: Topics, chosen: Container[Address]) -> NDArray[np.int64]:
+        """The indices of topics to whose place on the ring this node is nearer than every chosen neighbour that shares
+        the topic."""
+        is_nearest = np.ones(len(self.topics), np.bool_)
+        for node, neighbour in self._neighbours.items():
+            if node in chosen:
+                shared = neighbour.shared_at
+                is_nearest[shared] &= ~_is_nearer(neighbour.ring_id, self._ring_id, places[shared])
+        return np.flatnonzero(is_nearest)
+
     @property
     def is_settled(self) -> bool:
         """Whether nothing is left to choose."""
@@ -162,3 +174,9 @@ class Elections:
 def _words(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A column of records as an array of its own."""
     return np.ascontiguousarray(values, np.uint64)
+
+
+def _is_nearer(one: int, other: int, places: Topics) -> NDArray[np.bool_]:
+    """Whether a node is nearer to these places on the ring than another is."""
+    ones, others = np.uint64(one) - places, np.uint64(other) - places
+    return np.asarray(np.minimum(ones, np.negative(ones)) < np.minimum(others, np.negative(others)))

@@ -27,33 +27,20 @@ from grapevine.systems.contracts.peer import (
     Send,
     SetTimer,
 )
+from grapevine.systems.gossip.asking import Asking
+from grapevine.systems.gossip.interests import Interests, check_topic
+from grapevine.systems.gossip.memory import Memory
+from grapevine.systems.gossip.messages import MOST_TOPICS, Ask, Profile, Topics
+from grapevine.systems.gossip.profiles import KnownProfiles
+from grapevine.systems.gossip.window import Windows
 from grapevine.systems.vitis.peer.agreement import Agreement
-from grapevine.systems.vitis.peer.asking import Asking
 from grapevine.systems.vitis.peer.config import VitisPeerConfig
 from grapevine.systems.vitis.peer.elections import Elections
-from grapevine.systems.vitis.peer.interests import Interests, check_topic
-from grapevine.systems.vitis.peer.messages import (
-    TOPICS_A_PART,
-    Ask,
-    Descriptor,
-    Exchange,
-    Goodbye,
-    Heartbeat,
-    Notify,
-    Profile,
-    Relay,
-    Sample,
-    Topics,
-    pack,
-    parts,
-    unpack,
-)
+from grapevine.systems.vitis.peer.messages import Descriptor, Exchange, Goodbye, Heartbeat, Notify, Relay, Sample
 from grapevine.systems.vitis.peer.overlay import Overlay
-from grapevine.systems.vitis.peer.profiles import KnownProfiles
+from grapevine.systems.vitis.peer.paths import Paths
 from grapevine.systems.vitis.peer.rates import TopicRates
-from grapevine.systems.vitis.peer.relays import Relays
-from grapevine.systems.vitis.peer.setup import Memory, Setup
-from grapevine.systems.vitis.peer.window import Windows
+from grapevine.systems.vitis.peer.setup import Setup
 
 _CONTACTS = 20  # that are remembered
 _MOST_CARRIERS = 10_000  # topics whose carriers are remembered
@@ -91,7 +78,7 @@ class VitisPeer(Peer):
         self.elections = Elections(setup.me, setup.ring_id, config.gateway_reach)
         session = random.getrandbits(53)
         self.agreement = Agreement(self.elections, self.interests, self.profiles, self._ring_ids, session)
-        self.relays = Relays(self._ring_ids, config.most_relays)
+        self.paths = Paths(self.overlay, self.elections, config, self._ring_ids)
         self._carriers: dict[int, list[Address]] = {}  # of topics that were asked about, until something changes
         self._linked: set[Address] = set()
         self._out: list[Effect] = []
@@ -119,7 +106,7 @@ class VitisPeer(Peer):
     def on_message(self, now: float, sender: Address, message: Any) -> Effects:
         handler = self._handlers.get(type(message))
         if handler is not None:
-            self.overlay.book.hear(sender, now)
+            self.overlay.book.hear_from(sender, now)
             if isinstance(message, (Profile, Relay)):
                 self._carriers.clear()
             handler(now, sender, message)
@@ -180,7 +167,7 @@ class VitisPeer(Peer):
         return self._take()
 
     def carried(self, now: float) -> Collection[int]:
-        return self.interests.topics | self.relays.topics(now)
+        return self.interests.topics | set(self.paths.topics(now))
 
     def partners(self, now: float, topic: int) -> Collection[Address]:
         return self.carriers(now, topic)
@@ -271,7 +258,7 @@ class VitisPeer(Peer):
         self._renew(now)
         self.profiles.compare_with(self.interests.array(), self.interests.weights())
         overlay.forget_silent(now)
-        self.relays.expire(now)
+        self.paths.expire(now)
         overlay.select(now)
         self._asking.forget_unknown(now)
         self.profiles.meet(overlay.neighbours())
@@ -287,10 +274,12 @@ class VitisPeer(Peer):
             for heartbeat in self.agreement.heartbeats(node, overlay.book.me, node in self.table):
                 self._send(node, heartbeat)
         if self._rounds % config.relay_rounds == 0:
-            mine = self.elections.gateway_of()  # Algorithm 5, lines 20 and 21
-            self._extend(now, self.elections.topics[mine], self.elections.ring_ids[mine])
+            for hop, request in self.paths.renew(now):
+                self._send(hop, request)
         for node, question in self._asking.questions(now, set(overlay.neighbours())):
             self._send(node, question)
+        for node in overlay.doubted:
+            self._send(node, self._asking.sign_of_life(now, node))
         self._announce_links()
         self._out.append(SetTimer("round", config.round_s * self._random.uniform(0.9, 1.1)))
 
@@ -317,7 +306,8 @@ class VitisPeer(Peer):
             self._send(sender, answer)
 
     def _on_profile(self, now: float, sender: Address, message: Profile) -> None:
-        self.excesses += message.topic_count > self.config.most_topics
+        self.excesses += message.topic_count > MOST_TOPICS
+        self.surplus += self.config.most_topics < message.topic_count <= MOST_TOPICS
         update = self._asking.take(sender, message)
         if update is not None:
             self.agreement.repeat_for(update.node, update.added)
@@ -329,7 +319,7 @@ class VitisPeer(Peer):
         """The node is gone, and what is known of it counts no more."""
         self.overlay.forget(now, node)
         self.profiles.forget(node)
-        self.relays.drop(node)
+        self.paths.drop(node)
         self.agreement.forget(node)
         self._carriers.clear()
 
@@ -348,22 +338,12 @@ class VitisPeer(Peer):
         """Where on the ring the rendezvous of these topics are."""
         return np.fromiter(map(self._topic_id, topics.tolist()), np.uint64, len(topics))
 
-    def _extend(self, now: float, topics: Topics, ring_ids: Topics) -> None:
-        """Take the paths of these topics one step nearer to their rendezvous; at it, they end."""
-        until = now + self.config.relay_s
-        for hop, which in self.overlay.next_hops(now, ring_ids):
-            self.relays.carry(hop, topics[which], until, ring_ids[which])
-            for some in parts(topics[which], TOPICS_A_PART):
-                self._send(hop, Relay(pack(some)))
-
     def _on_relay(self, now: float, sender: Address, message: Relay) -> None:
-        """Join the paths, and extend them, unless that was done a moment ago for another gateway."""
         if sender in self.overlay.book.known:
-            until = now + self.config.relay_s
-            asked = unpack(message.topics)
-            self.excesses += self.relays.exceeds(sender, asked)
-            topics, ring_ids = self.relays.join(sender, asked, until, until - self.config.round_s)
-            self._extend(now, topics, ring_ids)
+            requests, is_surplus = self.paths.on_relay(now, sender, message)
+            self.surplus += is_surplus
+            for hop, request in requests:
+                self._send(hop, request)
 
     def carriers(self, now: float, topic: int) -> list[Address]:
         """With whom events of the topic are exchanged: neighbours who want it, if this node does, and relay paths."""
@@ -373,7 +353,7 @@ class VitisPeer(Peer):
             wanting = []
             if topic in self.topics:
                 wanting = [node for node in self.overlay.neighbours() if self.profiles.wants(node, topic)]
-            self._carriers[topic] = list(dict.fromkeys([*wanting, *self.relays.of(now, topic)]))
+            self._carriers[topic] = list(dict.fromkeys([*wanting, *self.paths.of(now, topic)]))
         return self._carriers[topic]
 
     # Events
@@ -391,8 +371,7 @@ class VitisPeer(Peer):
         others = self.carriers(now, event.topic)
         on_path = bool(others)
         if not on_path:
-            ring_id = np.array([self._topic_id(event.topic)], np.uint64)
-            others = [hop for hop, _ in self.overlay.next_hops(now, ring_id)]
+            others = self.paths.towards(now, event.topic)
         for node in others:
             if node != sender:
                 self._send(node, Notify(event.topic, event.sequence, event.publisher, event.payload, not on_path))

@@ -12,18 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from grapevine.systems.contracts.peer import Address
-from grapevine.systems.vitis.peer.interests import Interests, find
-from grapevine.systems.vitis.peer.messages import (
-    PROPOSAL,
-    PROPOSALS_A_PART,
-    Heartbeat,
-    Records,
-    Topics,
-    pack,
-    parts,
-    unpack,
-    unpack_proposals,
-)
+from grapevine.systems.gossip.interests import Interests, find
+from grapevine.systems.gossip.messages import Topics, pack, parts, unpack
+from grapevine.systems.vitis.peer.messages import PROPOSAL, PROPOSALS_A_PART, Heartbeat, Records, unpack_proposals
 
 RECEIVED = np.dtype([*((name, PROPOSAL[name]) for name in PROPOSAL.names or ()), ("serial", "<i8")])
 WITHDRAWN = np.iinfo(np.uint16).max  # hops of what is no longer proposed; kept, lest an old message brings it back

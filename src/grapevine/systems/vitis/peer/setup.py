@@ -1,24 +1,13 @@
-"""With what a session of a Vitis node begins, and what it leaves behind."""
+"""With what a session of a Vitis node begins."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
 from grapevine.systems.contracts.peer import Address
-from grapevine.systems.vitis.peer.window import Windows
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What a node keeps between two sessions."""
-
-    version: int  # of its topics: the next session's is higher, so that nobody takes the one for the other
-    topics: tuple[int, ...]
-    contacts: tuple[Address, ...] = ()  # to begin with; those of the setup serve if there are none
-    sequences: dict[int, int] = field(default_factory=dict)  # by topic: the number of the last event that it published
-    seen: Windows = field(default_factory=Windows)  # events that it has had
+from grapevine.systems.gossip.memory import Memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +21,6 @@ class Setup:
     contacts: Iterable[Address]
     random: Random
     memory: Memory | None = None  # of the last session; None: this is the first
-    ring_id_of: Callable[[Address], int] | None = None  # where it follows from the address, nobody can choose it
+    ring_id_of: Callable[[Address], int] | None = None  # where it follows from the address, nobody can claim it
     rate_of: Callable[[int], float] | None = None  # the declared rates of topics; None: nobody has declared any
     tie_seed: int = 0  # of ties between equally good friends; a simulation's own, so that they fall as by rounds

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from grapevine.metrics.numbers import interval, number
+from grapevine.model.numbers import interval, number
 
 
 @pytest.mark.parametrize(

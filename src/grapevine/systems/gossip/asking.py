@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from typing import Any, Protocol
 
 from grapevine.systems.contracts.peer import Address
-from grapevine.systems.vitis.peer.book import Book, by_freshness
-from grapevine.systems.vitis.peer.config import VitisPeerConfig
-from grapevine.systems.vitis.peer.interests import Interests, whole_profile
-from grapevine.systems.vitis.peer.messages import Ask, Profile, Want
-from grapevine.systems.vitis.peer.profiles import KnownProfiles, NewProfile, PendingProfiles
+from grapevine.systems.gossip.book import Book, by_freshness
+from grapevine.systems.gossip.interests import Interests, whole_profile
+from grapevine.systems.gossip.messages import Ask, Profile, Want
+from grapevine.systems.gossip.profiles import KnownProfiles, NewProfile, PendingProfiles
 
 PATIENCE = 3  # rounds that an answer may take
 MOST_ASKED = 32  # strangers' profiles in a round
@@ -23,10 +23,29 @@ TOPICS_A_ROUND = 262_144  # 2 MiB, of strangers asked for, or answered to one as
 _VAIN = 2  # questions to whoever described a node, before it is asked itself
 
 
+class Bounds(Protocol):
+    """What a node puts up with: a part of a peer's config."""
+
+    @property
+    def most_topics(self) -> int:
+        """Topics of one node."""
+        ...
+
+    @property
+    def most_known(self) -> int:
+        """Nodes that are remembered, neighbours aside."""
+        ...
+
+    @property
+    def round_s(self) -> float:
+        """Seconds of a round."""
+        ...
+
+
 class Asking:
     """Questions and answers of one node."""
 
-    def __init__(self, book: Book, profiles: KnownProfiles, interests: Interests, config: VitisPeerConfig) -> None:
+    def __init__(self, book: Book[Any], profiles: KnownProfiles, interests: Interests, config: Bounds) -> None:
         self._book, self._profiles, self._interests, self._config = book, profiles, interests, config
         self._pending = PendingProfiles(profiles, config.most_topics)
         self._answered: Counter[Address] = Counter()  # topics sent to each asker in this round
@@ -48,6 +67,22 @@ class Asking:
             for want in wants:
                 self._pending.ask(now, want.node, of)
             yield of, Ask(tuple(wants))
+
+    def question(self, now: float, neighbour: Address) -> Ask | None:
+        """The question for the profile of a neighbour, of itself; None if it is known, or an answer may still come."""
+        known = self._book.known.get(neighbour)
+        if known is None or self._profiles.has(neighbour, known.version) or not self._pending.may_ask(neighbour):
+            return None
+        if not self._is_worth_it(neighbour):
+            return None
+        self._pending.ask(now, neighbour, neighbour)
+        return Ask((Want(neighbour, self._profiles.version(neighbour)),))
+
+    def sign_of_life(self, now: float, node: Address) -> Ask:
+        """A question to a node that is to show that it is there: for its own profile, which is needed of a link."""
+        if self._pending.may_ask(node):
+            self._pending.ask(now, node, node)
+        return Ask((Want(node, self._profiles.version(node)),))
 
     def _wanted(self, neighbours: set[Address]) -> Iterator[Address]:
         """Neighbours whose profile is another now, then the freshest strangers whose profile is newer, some a round."""

@@ -1,4 +1,4 @@
-"""Two hosts on one machine: network namespaces joined by a cable that can be pulled."""
+"""Two hosts on one machine: network namespaces joined by a cable that can be pulled. Linux, and root, only."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grapevine.net.cluster import Spot
-
 ADDRESSES = ("10.231.1.1", "10.231.2.1")  # of the hosts, on their loopbacks: they stay when the cable goes
+NETWORK = "10.231.0.0/16"  # of all addresses here
 _ENDS = ("10.231.0.1", "10.231.0.2")  # of the cable
 
 
@@ -21,11 +20,9 @@ class Hosts:
 
     names: tuple[str, str]
 
-    @property
-    def spots(self) -> list[Spot]:
-        """For groups of a cluster."""
-        found = zip(ADDRESSES, self.names, strict=True)
-        return [Spot(address, ("ip", "netns", "exec", name)) for address, name in found]
+    def prefix(self, host: int) -> tuple[str, ...]:
+        """What a command is started by, so that it runs on this host, 0 or 1."""
+        return "ip", "netns", "exec", self.names[host]
 
     def cut(self) -> None:
         """Nothing passes between the two any more."""
@@ -37,10 +34,10 @@ class Hosts:
         _ip(f"-n {self.names[0]} route replace {ADDRESSES[1]} via {_ENDS[1]}")
 
 
-def possible() -> str | None:
-    """Why not, if they cannot be made here."""
-    if os.geteuid() != 0 or shutil.which("ip") is None:
-        return "network namespaces need root, and the command `ip`"
+def obstacle() -> str | None:
+    """Why they cannot be made here, in words that end a sentence; None if they can."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0 or shutil.which("ip") is None:
+        return "network namespaces need root, and the command `ip` of Linux"
     with contextlib.suppress(subprocess.CalledProcessError), hosts("grapevine-try"):
         return None
     return "this machine makes no network namespaces"
@@ -48,7 +45,7 @@ def possible() -> str | None:
 
 @contextlib.contextmanager
 def hosts(name: str) -> Iterator[Hosts]:
-    """Two hosts that reach each other, and nobody else."""
+    """Two hosts that reach each other, and nobody else. They end with the block, and nothing may run on them then."""
     names = f"{name}-a", f"{name}-b"
     try:
         for one in names:
@@ -63,8 +60,12 @@ def hosts(name: str) -> Iterator[Hosts]:
         yield Hosts(names)
     finally:
         for one in names:
-            subprocess.run(["ip", "netns", "del", one], capture_output=True)
+            _run(["ip", "netns", "del", one], check=False)
 
 
 def _ip(arguments: str) -> None:
-    subprocess.run(["ip", *arguments.split()], check=True, capture_output=True)
+    _run(["ip", *arguments.split()], check=True)
+
+
+def _run(command: list[str], *, check: bool) -> None:
+    subprocess.run(command, check=check, capture_output=True)

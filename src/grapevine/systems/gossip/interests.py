@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from grapevine.model.errors import UsageError
 from grapevine.systems.contracts.peer import Address
-from grapevine.systems.vitis.peer.messages import TOPICS_A_PART, WORDS, Profile, Topics, pack, parts
-from grapevine.systems.vitis.peer.rates import ONE, Weights, pack_weights
+from grapevine.systems.gossip.messages import TOPICS_A_PART, WORDS, Profile, Topics, pack, parts
+from grapevine.systems.gossip.weights import ONE, Weights, pack_weights
 
 LOGGED = TOPICS_A_PART  # changes that are remembered; so what changed fits one message
 _FEW = 1_000  # topics that are looked up one by one

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grapevine.systems.vitis.peer.window import WINDOW, Windows
+from grapevine.systems.gossip.window import WINDOW, Windows
 
 SEQUENCES = st.integers(0, 3 * WINDOW) | st.integers(0, 2**62)
 

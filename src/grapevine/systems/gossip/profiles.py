@@ -14,9 +14,9 @@ import numpy as np
 from grapevine.kernels.csr import Columns
 from grapevine.kernels.overlap import common, common_positions
 from grapevine.systems.contracts.peer import Address
-from grapevine.systems.vitis.peer.interests import checksum, find
-from grapevine.systems.vitis.peer.messages import TOPICS_A_PART, Profile, Topics, unpack
-from grapevine.systems.vitis.peer.rates import ONE, Weights, unpack_weights
+from grapevine.systems.gossip.interests import checksum, find
+from grapevine.systems.gossip.messages import TOPICS_A_PART, Profile, Topics, unpack
+from grapevine.systems.gossip.weights import ONE, Weights, unpack_weights
 
 _SMALL = 5_000  # topics of a profile that is kept as a set, too
 _KEPT = 16  # times the most topics of one node: of all known profiles together
