@@ -14,7 +14,9 @@ from grapevine.sim.clock import ClockConfig
 from grapevine.systems.registry import System, all_systems
 from pages.markdown import code, table, with_readings
 
-EXPLAINED = "magnet", "omen", "rappel", "spidercast", "vitis"  # with a page each in docs/explain/
+EXPLAINED = {name: f"explain/{name}.md" for name in ("magnet", "omen", "rappel", "spidercast", "vitis")} | {
+    "trellis": "trellis.md"
+}
 _SETTINGS = {  # of whatever runs, beside the parameters of its system
     "The clock of peers": ("`grapevine simulate --clock KEY=VALUE`, and `[clock]` of experiments.", ClockConfig),
     "A live node": ("`grapevine node --set KEY=VALUE`, and `[settings]` of node.toml.", NodeConfig),
@@ -45,7 +47,7 @@ def systems_page() -> str:
 
 def _describe(system: System) -> Iterator[str]:
     """A section: what it is, and a table for each way to run it that has parameters of its own."""
-    explained = f" [How it works](../explain/{system.name}.md)." if system.name in EXPLAINED else ""
+    explained = f" [How it works](../{EXPLAINED[system.name]})." if system.name in EXPLAINED else ""
     idea = f"{system.summary[0].upper()}{system.summary[1:]}"
     yield from ("", f"## {system.name}", "", f"{idea}. From {system.paper}.{explained}")
     for facet, kind in system.facets.items():

@@ -14,6 +14,7 @@ from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels import csr
 from grapevine.sim.dissemination import EVENT_FIELDS, Publications, disseminate, no_totals
 from grapevine.sim.event_graph import Medium
+from grapevine.systems.contracts.rounds import NO_WAYS
 
 
 def node_number(number: int) -> int:
@@ -92,6 +93,7 @@ def medium_of(
         np.array(ids, np.uint64),
         np.array([topic_id], np.uint64),
         np.array([] if home is None else [home], np.int32),
+        NO_WAYS,
     )
 
 

@@ -32,6 +32,7 @@ BOUND: dict[str, tuple[dict[str, Any], int]] = {
     "spidercast": ({"greedy_coverage": 1, "random_coverage": 1, "margin": 2}, 2 * (20 + 2)),
     "similarity": ({"similar": 3, "random": 1, "margin": 1}, 3 + 1 + 2),
     "ring-per-topic": ({}, 20),
+    "trellis": ({"most_links": 6}, 6),
     **{name: ({}, 239) for name in ("gm", "minmax-oda", "lowoda", "omen")},  # no bound but the number of nodes
 }
 

@@ -8,9 +8,10 @@ measured: as a share of all notifications, repeated ones included (`overhead`); 
 experiences (`overhead_of_nodes`); and as a share of the events themselves (`overhead_of_payloads`), since an event is
 announced by every neighbour but pulled from one of them (§III-C). No claim picks one of them for itself.
 
-Announcements and payloads are counted apart: `notifications_per_event` are the first, `payloads_per_event` the second.
-In bytes, an announcement is a frame of ours with topic and event id, and a payload the size of a short message; what
-pushing the payload with every notification would cost stands beside it.
+Ids and payloads are counted apart (columns `ids` and `payloads`): a flood announces the event on every link, and who
+hears of it pulls it once; a tree pushes it, and a few other links carry its id. In bytes, an id is a frame of ours with
+topic and event id, and a payload the size of a short message; what pushing the payload with every notification would
+cost stands beside it.
 """
 
 from __future__ import annotations
@@ -74,18 +75,39 @@ RELAYS_PER_EVENT = Metric(
     better="low",
 )
 PAYLOADS_PER_EVENT = Metric(
-    "payloads_per_event", "payloads per event", "Nodes that pull a mean event, wanted or not.", better="low"
+    "payloads_per_event",
+    "payloads per event",
+    "Copies of a mean event itself, wanted or not: one for each node that pulls it, or every notification of a tree.",
+    better="low",
+)
+IDS_PER_EVENT = Metric(
+    "ids_per_event",
+    "ids per event",
+    "Notifications that only name a mean event: all of a flood, or those on the lazy links beside a tree.",
+    better="low",
 )
 ANNOUNCEMENT_BYTES, PULL_BYTES, PAYLOAD_BYTES = 48, 48, 1_000
 BYTES_PER_EVENT = Metric(
     "bytes_per_event",
     "bytes per event",
-    f"What a mean event costs all nodes together: announcements of {ANNOUNCEMENT_BYTES} bytes, and for each node that "
-    f"hears of it a request of {PULL_BYTES} and a payload of {PAYLOAD_BYTES:,}.",
+    f"What a mean event costs all nodes together: {ANNOUNCEMENT_BYTES} bytes for each id, and for each payload "
+    f"{PAYLOAD_BYTES:,} and the {PULL_BYTES} of a request, or of the frame in which it is pushed.",
     "kB",
     better="low",
     per_unit=1_000,
 )
+BYTES_OF = add(
+    Metric(
+        "bytes_per_event_of_{number}",
+        "bytes per event of {number}",
+        f"What a mean event costs all nodes together if it has so many bytes: {ANNOUNCEMENT_BYTES} for each id, and "
+        f"for each payload {PULL_BYTES} more than it has.",
+        "kB",
+        better="low",
+        per_unit=1_000,
+    )
+)
+SIZES = 200, 10_000  # a sensor's reading, an article
 BYTES_IF_PUSHED = Metric(
     "bytes_if_pushed",
     "bytes per event, if pushed",
@@ -121,8 +143,11 @@ OVERHEAD_OF_BUSIEST = add(
 FIRST_TOPICS = 10, 50, 100, 200, 500  # Magnet Fig. 5 draws the overhead of the first x topics over x
 OUTCOME = HIT_RATIO, OVERHEAD, HOPS  # what is told of events first, and on the way
 
-_PULLED = dict.fromkeys(RECEIVED, ANNOUNCEMENT_BYTES)
-_PULLED = _PULLED | {"wanted": _PULLED["wanted"] + PULL_BYTES + PAYLOAD_BYTES, "relays": PULL_BYTES + PAYLOAD_BYTES}
+
+def _costs(payload: int) -> Costs:
+    return Costs({"ids": ANNOUNCEMENT_BYTES, "payloads": PULL_BYTES + payload})
+
+
 _PUSHED = dict.fromkeys(RECEIVED, ANNOUNCEMENT_BYTES + PAYLOAD_BYTES)
 
 TRAFFIC = declare(
@@ -137,8 +162,10 @@ TRAFFIC = declare(
             Measure.defined(NOTIFICATIONS_PER_EVENT, Ratio(RECEIVED)),
             Measure.defined(DUPLICATES_PER_EVENT, Ratio(("duplicate",))),
             Measure.defined(RELAYS_PER_EVENT, Ratio(("relays",))),
-            Measure.defined(PAYLOADS_PER_EVENT, Ratio(("wanted", "relays"))),
-            Measure.defined(BYTES_PER_EVENT, Costs(_PULLED)),
+            Measure.defined(PAYLOADS_PER_EVENT, Ratio(("payloads",))),
+            Measure.defined(IDS_PER_EVENT, Ratio(("ids",))),
+            Measure.defined(BYTES_PER_EVENT, _costs(PAYLOAD_BYTES)),
+            *(Measure.defined(BYTES_OF.of(number=size), _costs(size)) for size in SIZES),
             Measure.defined(BYTES_IF_PUSHED, Costs(_PUSHED)),
             Measure(RELAYS_PER_TREE, "avg(relays)"),
         ),

@@ -146,9 +146,15 @@ def events_table(
     return (
         joined.join(reached, "event", "left")
         .na.fill(0)
-        .select("*", round_of.alias("round"), F.lit(1.0).alias("rate"))
+        .select("*", round_of.alias("round"), F.lit(1.0).alias("rate"), *_as_pulled())
         .orderBy("event")
     )
+
+
+def _as_pulled() -> tuple[Column, Column]:
+    """`ids` and `payloads` as if every copy was an id, and whoever heard of the event pulled it."""
+    copies = F.col("wanted") + F.col("duplicate") + F.col("unwanted")
+    return copies.alias("ids"), (F.col("wanted") + F.col("relays")).alias("payloads")
 
 
 def load_by(copies: DataFrame, key: str) -> DataFrame:

@@ -26,10 +26,11 @@ _0, _1 = np.uint64(0), np.uint64(1)
 
 # Columns of the result, one row per event.
 EVENT_FIELDS = (
-    "subscribers", "reached", "wanted", "duplicate", "unwanted", "relays",
+    "subscribers", "reached", "wanted", "duplicate", "unwanted", "relays", "ids", "payloads",
     "hops_sum", "hops_p50", "hops_p95", "hops_p99", "hops_max",
 )  # fmt: skip
-SUBSCRIBERS, REACHED, WANTED, DUPLICATE, UNWANTED, RELAYS, HOPS_SUM, HOPS_P50, HOPS_P95, HOPS_P99, HOPS_MAX = range(11)
+SUBSCRIBERS, REACHED, WANTED, DUPLICATE, UNWANTED, RELAYS, IDS, PAYLOADS = range(8)
+HOPS_SUM, HOPS_P50, HOPS_P95, HOPS_P99, HOPS_MAX = range(8, 13)
 # Columns of the load on nodes.
 LOAD_FIELDS = "wanted", "duplicate", "unwanted"
 LOAD_WANTED, LOAD_DUPLICATE, LOAD_UNWANTED = range(3)
@@ -101,13 +102,23 @@ def account(
 
     Interested nodes receive the first copy as wanted and the others as duplicates; whatever uninterested nodes receive
     is unwanted, repeated or not. The publisher does not count as reached. `event` is overwritten, `totals` added to.
+
+    On a flood every notification is an id, and who hears of an event pulls it; along a tree every notification is the
+    event itself, and the lazy links carry ids.
     """
-    load = totals.load
+    load, pulls = totals.load, len(graph.lazy_starts) == 0
     size, hops, received = graph.size, arrivals.hops, arrivals.received
     event[:] = 0
     by_hops = np.zeros(len(graph.nodes) + 1, np.int64)
     for i in range(len(graph.nodes)):
         node = graph.nodes[i]
+        if pulls:
+            event[IDS] += received[i]
+            event[PAYLOADS] += hops[i] > 0
+        else:
+            event[PAYLOADS] += received[i]
+            if hops[i] != NOBODY:
+                event[IDS] += graph.lazy_starts[i + 1] - graph.lazy_starts[i]
         if i < size:
             first = 1 if hops[i] > 0 else 0
             again = received[i] - first

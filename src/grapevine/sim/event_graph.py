@@ -1,7 +1,9 @@
 """The graph that the events of a topic travel on.
 
 Theory. The graph of a topic is made of the links between its subscribers (when the system floods), of the lookup trees
-of its gateways, or of the routes from its home to all subscribers (when it has a home). Invariants:
+of its gateways, of ways that the system names, or of the routes from its home to all subscribers (when it has a home).
+Where events travel along a tree, it is one of this graph, and lazy links are kept apart (`blocks/eager_links`).
+Invariants:
 1. Nodes of a graph have local numbers. Members (all subscribers, also those offline, who have no edges) come first, by
    their position in the subscriber list; relays, the home and a publisher that does not subscribe follow.
 2. Nobody has two ways up: a node's step towards the rendezvous, or from the home, depends on the node and the key
@@ -16,12 +18,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from grapevine.blocks.eager_links import grow_tree, prune_relays, split_links
 from grapevine.blocks.small_world import Ids, hop_below, next_hop
 from grapevine.blocks.views import NOBODY, Views
 from grapevine.kernels.csr import Columns, Starts
 from grapevine.kernels.jit import njit
 from grapevine.kernels.ring import ring_distance
-from grapevine.kernels.topic_graph import Scratch, append_members, connect, degree_sum, enter
+from grapevine.kernels.topic_graph import Scratch, append_members, degree_sum, enter
+from grapevine.systems.contracts.rounds import Ways
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
@@ -33,7 +37,7 @@ class Medium(NamedTuple):
     topic_nodes: Columns
     gateways: NDArray[np.bool_]  # by (topic, subscriber), in the order of `topic_nodes`: who looks the topic up
     floods: bool  # the links between subscribers carry events
-    spanning: bool  # of the links between subscribers, a spanning tree alone carries events
+    spanning: bool  # of all these edges, those of a tree carry events
     link_starts: Starts  # links both ways
     links: Columns
     views: Views  # tables, for lookups
@@ -41,6 +45,7 @@ class Medium(NamedTuple):
     ids: Ids
     topic_ids: Ids
     homes: Columns  # by topic: the node from which events are routed to every subscriber; empty: not how it is done
+    ways: Ways  # further edges
 
 
 class TopicGraph(NamedTuple):
@@ -50,6 +55,8 @@ class TopicGraph(NamedTuple):
     nodes: Columns
     starts: Starts
     edges: Columns
+    lazy_starts: Starts  # the links on which a node tells ids alone, as rows of those who tell; empty: no tree
+    lazy: Columns
 
 
 class Forest(NamedTuple):
@@ -76,9 +83,6 @@ def build_graph(
     nodes[:size] = members
     up[:size] = NOBODY
     enter(members, medium.views.alive, scratch)
-    if medium.spanning:
-        connect(members, medium.link_starts, medium.links, scratch)
-        keep_tree(key, members, medium.ids, scratch)
     forest = Forest(scratch.local, nodes, up)
     count, looked_up = size, np.zeros(size, np.bool_)
     for i in range(size):
@@ -90,45 +94,39 @@ def build_graph(
         nodes[count], up[count] = publisher, NOBODY
         scratch.local[publisher] = count
         count = _climb(count, count + 1, key, medium, forest, looked_up)
-    starts, edges = _join_edges(members, count, medium, scratch, up)
-    return TopicGraph(size, nodes[:count], starts, edges)
+    count, pairs = _number_ways(topic, count, medium.ways, forest)
+    starts, edges = _join_edges(members, count, medium, scratch, up, pairs)
+    if not medium.spanning:
+        return TopicGraph(size, nodes[:count], starts, edges, np.empty(0, np.int64), edges[:0])
+    parent, hops = np.empty(count, np.int32), np.empty(count, np.int32)
+    grow_tree(_by_distance(key, members, medium.ids), (starts, edges), parent, hops)
+    prune_relays(size, int(scratch.local[publisher]), parent, hops)
+    (starts, edges), (lazy_starts, lazy) = split_links(topic, (starts, edges), parent, hops)
+    return TopicGraph(size, nodes[:count], starts, edges, lazy_starts, lazy)
 
 
 @njit
-def keep_tree(key: np.uint64, members: Columns, ids: Ids, scratch: Scratch) -> None:
-    """Reduce the members' graph to a tree of fewest hops from the member nearest to the topic's id (SpiderCast §5).
-
-    Members that it does not reach get trees of their own, from the nearest to the id among them. Of equally short ways
-    a member takes that by the neighbour found first. The rows in `scratch` are rewritten in place.
-    """
-    size = len(members)
-    away, parent = np.empty(size, np.uint64), np.full(size, NOBODY, np.int32)
-    for i in range(size):
+def _by_distance(key: np.uint64, members: Columns, ids: Ids) -> Columns:
+    """The members by local number, from the nearest to the topic's id: the roots of its trees (SpiderCast §5)."""
+    away = np.empty(len(members), np.uint64)
+    for i in range(len(members)):
         away[i] = ring_distance(ids[members[i]], key)
-    seen, queue = np.zeros(size, np.bool_), np.empty(size, np.int32)
-    for root in np.argsort(away):
-        if seen[root]:
-            continue
-        queue[0], seen[root], head, tail = root, True, 0, 1
-        while head < tail:
-            i = queue[head]
-            head += 1
-            for at in range(scratch.starts[i], scratch.starts[i + 1]):
-                j = scratch.edges[at]
-                if not seen[j]:
-                    seen[j], parent[j], queue[tail] = True, i, j
-                    tail += 1
-    count, first = 0, scratch.starts[0]
-    for i in range(size):
-        last = scratch.starts[i + 1]
-        scratch.starts[i] = count
-        for at in range(first, last):
-            j = scratch.edges[at]
-            if parent[i] == j or parent[j] == i:
-                scratch.edges[count] = j
-                count += 1
-        first = last
-    scratch.starts[size] = count
+    return np.argsort(away).astype(np.int32)
+
+
+@njit
+def _number_ways(topic: int, count: int, ways: Ways, forest: Forest) -> tuple[int, Columns]:
+    """Give the ends of the topic's ways local numbers; returns the new number of nodes, and the pairs of these ends."""
+    if len(ways.starts) == 0:
+        return count, np.empty(0, np.int32)
+    first, last = ways.starts[topic], ways.starts[topic + 1]
+    pairs = np.empty(2 * (last - first), np.int32)
+    for at in range(first, last):
+        count = _number(ways.sources[at], count, forest)
+        count = _number(ways.targets[at], count, forest)
+        pairs[2 * (at - first)] = forest.local[ways.sources[at]]
+        pairs[2 * (at - first) + 1] = forest.local[ways.targets[at]]
+    return count, pairs
 
 
 @njit
@@ -210,24 +208,18 @@ def _descend(home: int, target: int, count: int, medium: Medium, forest: Forest)
 
 
 @njit
-def _join_edges(members: Columns, count: int, medium: Medium, scratch: Scratch, up: Columns) -> tuple[Starts, Columns]:
-    """Member links and tree edges in one set of rows, of each row the member links first. Where all links between
-    members carry events, a tree edge between two of them is there already."""
-    size, all_links = len(members), medium.floods and not medium.spanning
-    tree_starts, tree = _tree_rows(size if all_links else 0, count, up[:count])
-    most = 0
-    if medium.spanning:
-        most = scratch.starts[size]
-    elif all_links:
-        most = degree_sum(members, medium.link_starts)
+def _join_edges(
+    members: Columns, count: int, medium: Medium, scratch: Scratch, up: Columns, pairs: Columns
+) -> tuple[Starts, Columns]:
+    """Member links, tree edges and further pairs in one set of rows, of each row the member links first. Where links
+    between members carry events, a tree edge between two of them is there already."""
+    size = len(members)
+    tree_starts, tree = _tree_rows(size if medium.floods else 0, count, up[:count], pairs)
+    most = degree_sum(members, medium.link_starts) if medium.floods else 0
     starts, edges, filled = np.empty(count + 1, np.int64), np.empty(most + len(tree) + 1, np.int32), _0
     for i in range(count):
         starts[i] = filled
-        if i < size and medium.spanning:
-            for at in range(scratch.starts[i], scratch.starts[i + 1]):
-                edges[filled] = scratch.edges[at]
-                filled += _1
-        elif i < size and all_links and scratch.local[members[i]] >= 0:
+        if i < size and medium.floods and scratch.local[members[i]] >= 0:
             neighbours = medium.links[medium.link_starts[members[i]] : medium.link_starts[members[i] + 1]]
             filled = append_members(neighbours, np.uint32(size), scratch.local, edges, filled)
         for at in range(tree_starts[i], tree_starts[i + 1]):
@@ -238,13 +230,16 @@ def _join_edges(members: Columns, count: int, medium: Medium, scratch: Scratch, 
 
 
 @njit
-def _tree_rows(known: int, count: int, up: Columns) -> tuple[Starts, Columns]:
-    """The edges to the nodes' ways up as rows of both their ends, but for those between two of the first `known`."""
+def _tree_rows(known: int, count: int, up: Columns, pairs: Columns) -> tuple[Starts, Columns]:
+    """The edges to the nodes' ways up, but for those between two of the first `known`, and further pairs, as rows of
+    both their ends."""
     starts = np.zeros(count + 1, np.int64)
     for i in range(count):
         if up[i] != NOBODY and (i >= known or up[i] >= known):
             starts[i + 1] += 1
             starts[up[i] + 1] += 1
+    for i in pairs:
+        starts[i + 1] += 1
     for i in range(count):
         starts[i + 1] += starts[i]
     edges, cursor = np.empty(starts[count], np.int32), starts[:count].copy()
@@ -254,4 +249,9 @@ def _tree_rows(known: int, count: int, up: Columns) -> tuple[Starts, Columns]:
             edges[cursor[i]], edges[cursor[j]] = j, i
             cursor[i] += 1
             cursor[j] += 1
+    for at in range(0, len(pairs), 2):
+        i, j = pairs[at], pairs[at + 1]
+        edges[cursor[i]], edges[cursor[j]] = j, i
+        cursor[i] += 1
+        cursor[j] += 1
     return starts, edges

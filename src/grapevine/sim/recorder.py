@@ -133,11 +133,12 @@ class Recorder:
             (
                 *(int(e.time), e.topic, e.publisher, 1.0, len(e.counted)),
                 *(e.reached, e.wanted, e.duplicate, e.unwanted, e.relays),
+                *(e.wanted + e.duplicate + e.unwanted, e.wanted + e.relays),  # as if it was announced and pulled
                 *_ranks(np.sort(way)),
             )
             for e, way in zip(self.events, hops, strict=True)
         ]
-        names = "round topic publisher rate subscribers reached wanted duplicate unwanted relays"
+        names = "round topic publisher rate subscribers reached wanted duplicate unwanted relays ids payloads"
         names += " hops_sum hops_p50 hops_p95 hops_p99 hops_max"
         columns = zip(*rows, strict=True) if rows else [()] * len(names.split())
         return {name: np.array(values) for name, values in zip(names.split(), columns, strict=True)}

@@ -314,6 +314,7 @@ def medium_now(network: Network, system: RoundSystem, fresh: int) -> Medium:
         network.ids,
         network.topic_ids,
         delivery.homes,
+        delivery.ways,
     )
 
 

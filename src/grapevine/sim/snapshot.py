@@ -73,7 +73,12 @@ def draw_topic(engine: Rounds, topic: int) -> tuple[dict[str, list[Any]], dict[s
     asked = np.array([topic, publisher], np.int32)  # as `disseminate` asks, so that nothing is compiled twice
     graph = build_graph(asked[0], asked[1], medium, scratch, room[0], room[1])
     first, size = network.topic_nodes.starts[topic], len(members)
-    carriers = [i for i in range(len(graph.nodes)) if i >= size or network.alive[graph.nodes[i]]]
+    linked = np.diff(graph.starts) > 0  # relays that a tree has pruned have no edges
+    carriers = [
+        i
+        for i in range(len(graph.nodes))
+        if (network.alive[graph.nodes[i]] if i < size else linked[i] or not medium.spanning)
+    ]
     edges = {(i, int(j)) for i in carriers for j in graph.edges[graph.starts[i] : graph.starts[i + 1]] if i < j}
     flooded = {(i, j) for i, j in edges if medium.floods and j < size}
     cluster = _number_clusters([i for i in carriers if i < size], flooded)

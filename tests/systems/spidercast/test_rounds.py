@@ -253,3 +253,26 @@ def test_without_a_change_the_overlay_comes_to_rest() -> None:
     for _ in range(10):
         engine.step()
     assert {key: state.neighbours for key, state in states(engine).items()} == before
+
+
+def test_a_bound_on_connections_is_kept_whatever_a_node_subscribes_to() -> None:
+    """Ours: with eight topics and three neighbours each the paper would allow 29."""
+    workload = workload_of(120, 30, 8, 8)
+    crash = mass_failure(120, share=0.3, round=10)
+    free, bound = (
+        Rounds("spidercast", workload, make_config("spidercast", given), seed=3, schedule=crash)
+        for given in ({}, {"most_links": 9, "margin": 2})
+    )
+    for _ in range(25):
+        free.step()
+        bound.step()
+        links = bound.network.rows.links.reshape(120, -1)
+        assert ((links != NOBODY).sum(1) <= 9).all()
+        assert bound.network.neighbours().sizes().max() <= 9
+    assert free.network.neighbours().sizes().max() > 9
+
+
+@pytest.mark.parametrize("given", [{"margin": 9}, {"random_coverage": 1}, {"adaptive": True}])
+def test_a_bound_that_cannot_be_kept_is_said_in_a_sentence(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="most_links=8: "):
+        make_config("spidercast", {"most_links": 8} | given)

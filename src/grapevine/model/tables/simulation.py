@@ -40,6 +40,13 @@ EVENTS = Table(
         Column("duplicate", LONG, "further notifications to interested nodes"),
         Column("unwanted", LONG, "notifications to nodes without interest, repeated ones included"),
         Column("relays", LONG, "nodes without interest that received it"),
+        Column(
+            "ids",
+            LONG,
+            "notifications that named it only: all of a flood, where whoever hears of it pulls it; along a tree, where "
+            "notifications carry it, those on lazy links besides",
+        ),
+        Column("payloads", LONG, "copies of the event itself: one for each that pulls it, or every notification"),
         Column("hops_sum", LONG, "hops to the reached subscribers, summed"),
         Column("hops_p50", LONG, "hops within which half of them were reached (nearest rank; 0: none reached)"),
         Column("hops_p95", LONG, "hops within which 95 % of them were reached"),

@@ -45,12 +45,12 @@ class RingConfig(GossipConfig):
 
 @dataclass(frozen=True, kw_only=True)  # no slots, so that a system can also have GossipConfig as a base
 class FloodingConfig(Config):
-    """For systems that connect every topic: events need no other links than those between subscribers."""
+    """For systems whose topics have more edges than an event needs."""
 
     dissemination: str = parameter(
         "flood",
-        "events flood the links between subscribers, or follow a spanning tree of the topic",
-        source="SpiderCast §5",
+        "events flood the edges of the topic, or follow a tree of them, while lazy links tell ids",
+        source="SpiderCast §5; Plumtree (blocks/eager_links)",
         choices=("flood", "tree"),
     )
 

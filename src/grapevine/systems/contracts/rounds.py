@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from grapevine.blocks.exchange import Rules
 from grapevine.blocks.network import Network
 from grapevine.blocks.rows import NO_MEMORY, SlotMemory
-from grapevine.kernels.csr import Columns
+from grapevine.kernels.csr import Columns, Starts
 from grapevine.metrics.catalogue import Metric
 from grapevine.metrics.measured import MeasuredTable
 from grapevine.model.config import Config
-from grapevine.systems.contracts.configs import BoundedConfig
+from grapevine.systems.contracts.configs import BoundedConfig, FloodingConfig
 
 
 class Sent(NamedTuple):
@@ -31,15 +31,28 @@ class Sent(NamedTuple):
     descriptors: int  # of nodes (address and topics) that they carried: the measure of their size
 
 
+class Ways(NamedTuple):
+    """Edges by which a topic's events travel besides the links between its subscribers; each has an end that does not
+    subscribe, and both ends are there. Topic t has those at starts[t] … starts[t + 1]-1."""
+
+    starts: Starts
+    sources: Columns
+    targets: Columns
+
+
+NO_WAYS = Ways(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
+
+
 class Delivery(NamedTuple):
     """How a topic's events travel: over links between subscribers, over lookup trees from gateways, or both."""
 
     floods: bool  # the links between subscribers carry events
     gateways: NDArray[np.bool_]  # by (topic, subscriber), in the order of `Network.topic_nodes`: who looks the topic up
-    spanning: bool = False  # of the links between subscribers, only those of a spanning tree carry events
+    spanning: bool = False  # events travel along a tree of these edges; the others tell ids (`blocks/eager_links`)
     homes: Columns = np.empty(
         0, np.int32
     )  # by topic: the root of a tree of routes to all subscribers; empty: no such tree
+    ways: Ways = NO_WAYS
 
 
 class RoundSystem(ABC):
@@ -124,9 +137,13 @@ class RoundSystem(ABC):
         """How events travel over the links as they are now. Asked before every evaluation; changes nothing."""
 
     def flooding(self) -> Delivery:
-        """Delivery over the links between subscribers alone; a `FloodingConfig` says whether over all of them."""
+        """Delivery over the links between subscribers; a `FloodingConfig` says whether over all of them."""
         nobody = np.zeros(len(self.network.topic_nodes.columns), np.bool_)
-        return Delivery(True, nobody, spanning=getattr(self.config, "dissemination", "flood") == "tree")
+        return Delivery(True, nobody, spanning=self.spans())
+
+    def spans(self) -> bool:
+        """Whether events follow a tree of the topic's edges (`FloodingConfig`)."""
+        return isinstance(self.config, FloodingConfig) and self.config.dissemination == "tree"
 
     def route_hops(self, routes: int) -> float | None:
         """Mean hops of so many random routes; None if none of them arrived. Asked of systems that route to nodes

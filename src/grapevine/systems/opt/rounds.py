@@ -18,12 +18,12 @@ from grapevine.blocks.views import FRIEND_TIES, NOBODY
 from grapevine.kernels.jit import njit
 from grapevine.kernels.rng import stream
 from grapevine.model.config import parameter
-from grapevine.systems.contracts.configs import GossipConfig
+from grapevine.systems.contracts.configs import FloodingConfig, GossipConfig
 from grapevine.systems.contracts.rounds import Delivery, GossipSystem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptConfig(GossipConfig):
+class OptConfig(GossipConfig, FloodingConfig):
     """OPT: an overlay per topic by coverage, with bounded or unbounded degree."""
 
     table_size: int | None = parameter(

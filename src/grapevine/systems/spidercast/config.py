@@ -35,3 +35,22 @@ class SpiderCastRules(ConnectionRules):
 @dataclass(frozen=True, kw_only=True)
 class SpiderCastConfig(SpiderCastRules, ConnectionConfig):
     """SpiderCast: every topic covered K_g times by greedily and K_r times by randomly chosen neighbours."""
+
+    most_links: int | None = parameter(
+        None,
+        "connections that a node has at most, margin included, for one task alone; none: as many as its topics ask for",
+        source="ours: L^max grows with the topics of a node (SpiderCast §2.3), so the paper bounds nobody",
+        low=5,
+        high=100_000,
+    )
+
+    def mistakes(self) -> list[str]:
+        found = super().mistakes()
+        if found or self.most_links is None:
+            return found
+        said = f"most_links={self.most_links}: "
+        if self.most_links <= self.margin:
+            return [said + f"margin={self.margin} takes all of it; give a smaller margin"]
+        if self.adaptive or (self.greedy_coverage and self.random_coverage):
+            return [said + "two tasks would need a bound each; give one coverage, and no adaptive"]
+        return []

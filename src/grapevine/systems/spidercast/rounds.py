@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,6 +35,15 @@ class SpiderCast(ConnectionSystem):
     def _begin(self, nodes: NDArray[np.int64]) -> None:
         super()._begin(nodes)
         self.checks[nodes] = self.config.random_coverage
+
+    @classmethod
+    def within(cls, links: int) -> dict[str, Any]:
+        return {"most_links": links}
+
+    def limit(self, rule: int, k: Columns) -> Columns:
+        """As in the paper, but with a bound no more than leaves room for the margin: a node accepts up to it."""
+        full, most = super().limit(rule, k), self.config.most_links
+        return full if most is None else np.minimum(full, most - self.config.margin).astype(np.int32)
 
     def wanted(self, rule: int) -> int:
         return self.config.greedy_coverage if rule == GREEDY else self.config.random_coverage

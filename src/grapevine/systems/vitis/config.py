@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grapevine.model.config import parameter
-from grapevine.systems.contracts.configs import BoundedConfig, RingConfig
+from grapevine.systems.contracts.configs import BoundedConfig, FloodingConfig, RingConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class VitisRules(RingConfig):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VitisConfig(VitisRules, BoundedConfig):
+class VitisConfig(VitisRules, BoundedConfig, FloodingConfig):
     """Vitis: gossip clusters joined by relay paths."""
 
     notices: str = parameter(

@@ -169,4 +169,4 @@ class Vitis(GossipSystem):
     def delivery(self) -> Delivery:
         members = self.network.topic_nodes
         gateways = who_is_gateway(members.starts, self.proposals.gateway) & self.network.alive[members.columns]
-        return Delivery(floods=True, gateways=gateways)
+        return Delivery(floods=True, gateways=gateways, spanning=self.spans())
