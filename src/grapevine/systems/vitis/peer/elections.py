@@ -156,14 +156,14 @@ class Elections:
         return np.flatnonzero((self.proposals["gateway"] == np.uint64(self._me)) & (self._changed > 0))
 
     def nearest_of(self, places: Topics, chosen: Container[Address]) -> NDArray[np.int64]:
-        """The indices of topics to whose place on the ring this node is nearer than every chosen neighbour that shares
-        the topic."""
-        is_nearest = np.ones(len(self.topics), np.bool_)
+        """The indices of topics to whose place on the ring this node is nearer than all chosen neighbours that share
+        the topic, or than all but one: that one may be an enemy."""
+        nearer = np.zeros(len(self.topics), np.int32)
         for node, neighbour in self._neighbours.items():
             if node in chosen:
                 shared = neighbour.shared_at
-                is_nearest[shared] &= ~_is_nearer(neighbour.ring_id, self._ring_id, places[shared])
-        return np.flatnonzero(is_nearest)
+                nearer[shared] += _is_nearer(neighbour.ring_id, self._ring_id, places[shared])
+        return np.flatnonzero(nearer <= 1)
 
     @property
     def is_settled(self) -> bool:

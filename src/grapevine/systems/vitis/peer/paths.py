@@ -7,10 +7,10 @@ pass on.
 
 So there may be `rendezvous` of them, at places that follow from the topic and have nothing to do with each other. Each
 has paths of its own. For the first the gateways are elected; for every further one a member is a gateway if it is
-nearer to that place than every member that it has itself chosen as a neighbour. That needs no message, and nobody's
-word but what neighbours of one's own choice say of themselves. There are more such gateways than elected ones, but at
-least one in every cluster, the nearest of all. An event that reaches a cluster by one path reaches all of it, so who
-drops has to be at all places, or between.
+nearer to that place than all members that it has itself chosen as neighbours, or than all but one, which may be an
+enemy. That needs no message, and nobody's word but what neighbours of one's own choice say of themselves. There are
+more such gateways than elected ones, but at least two in every cluster, the nearest of all. An event that reaches a
+cluster by one path reaches all of it, so who drops has to be at all places, or between.
 """
 
 from __future__ import annotations

@@ -39,6 +39,11 @@ class _Carried(NamedTuple):
         ends[there] = self.until[at[there]]
         return ends
 
+    def has(self, topic: np.uint64, now: float) -> bool:
+        """Whether this one is carried now. Asked for every topic in every round: a fifth of `ends_of`'s time."""
+        at = self.topics.searchsorted(topic)
+        return bool(at < len(self.topics) and self.topics[at] == topic and self.until[at] > now)
+
     def renewed(self, topics: Topics, ring_ids: Topics, until: float) -> _Carried:
         """The same, with these topics until then."""
         at, there = find(self.topics, topics)
@@ -132,12 +137,12 @@ class Relays:
 
     def of(self, now: float, topic: int) -> list[Address]:
         """The neighbours to and from which a topic's events are carried."""
-        wanted = np.array([topic], np.uint64)
+        wanted = np.uint64(topic)
         found = [
             node
             for direction in (self._from, self._to)
             for node, carried in direction.items()
-            if carried.ends_of(wanted)[0] > now
+            if carried.has(wanted, now)
         ]
         return list(dict.fromkeys(found))
 
