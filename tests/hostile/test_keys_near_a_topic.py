@@ -91,6 +91,7 @@ def lost(attacker: type[VitisPeer], rendezvous: int) -> tuple[int, int]:
     return len(owed - net.got), len(owed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attacker", [Dropper, Inventor])
 def test_who_sits_at_a_topic_and_drops_costs_less_than_a_twentieth_of_the_hits(attacker: type[VitisPeer]) -> None:
     before, owed = lost(attacker, 1)
