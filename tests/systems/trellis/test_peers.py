@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.peer_world import clock_of, workload_of
-from tests.trellis_world import Network, payloads
 
 from grapevine import Workload, simulate
 from grapevine.sim.round_run import RunConfig
@@ -14,6 +12,8 @@ from grapevine.synthetic import generate
 from grapevine.systems.registry import system_named
 from grapevine.systems.trellis.peer.messages import Update
 from grapevine.systems.trellis.peer.plain import rank_of
+from tests.peer_world import clock_of, workload_of
+from tests.trellis_world import Network, payloads
 
 NODES, TOPICS, LINKS = 24, 8, 6
 PUBLISHING = clock_of(hours=0.15, publish_from_s=250)

@@ -6,9 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.golden import Story, assert_golden
-from tests.peer_world import workload_of
-
 from grapevine.sim.events import Events
 from grapevine.systems.contracts.peer import Address, World
 from grapevine.systems.trellis.peer.config import TrellisPeerConfig
@@ -33,6 +30,8 @@ from grapevine.systems.trellis.peer.messages import (
 from grapevine.systems.trellis.peer.peer import TrellisPeer
 from grapevine.systems.trellis.peer.wishes import Verdict
 from grapevine.systems.trellis.peers import TrellisPeers
+from tests.golden import Story, assert_golden
+from tests.peer_world import workload_of
 
 GOLDEN = Path(__file__).with_name("bridge.transcript")
 HEADER = """

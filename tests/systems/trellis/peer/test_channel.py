@@ -6,10 +6,10 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.effort import examples
 
 from grapevine.systems.trellis.peer.channel import MOST_FACTS, Incoming, Key, Outgoing
 from grapevine.systems.trellis.peer.messages import AnyFact, Fact, Gone, Label, Offer, Update
+from tests.effort import examples
 
 MOST = {Fact: 5_000}
 

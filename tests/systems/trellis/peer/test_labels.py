@@ -8,11 +8,11 @@ from random import Random
 import networkx as nx
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.effort import examples
 
 from grapevine.systems.trellis.peer.labels import OwnLabel
 from grapevine.systems.trellis.peer.messages import Label, Wanted
 from grapevine.systems.trellis.peer.plain import rank_of
+from tests.effort import examples
 
 TOPIC, NODES = 5, 9
 

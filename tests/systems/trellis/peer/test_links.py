@@ -8,7 +8,6 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.effort import examples
 
 from grapevine.systems.contracts.peer import Address
 from grapevine.systems.trellis.peer.config import TrellisPeerConfig
@@ -22,6 +21,7 @@ from grapevine.systems.trellis.peer.messages import (
     Refuse,
     Update,
 )
+from tests.effort import examples
 
 CONFIG = TrellisPeerConfig(most_links=5, silence_s=8, heartbeat_s=2)
 NODES = 9
