@@ -31,3 +31,13 @@ def test_publishers_and_topics_have_windows_of_their_own_and_the_least_used_goes
     assert windows.add(2, 1, 5)  # forgets (1, 2)
     assert len(windows) == 2
     assert not windows.add(1, 1, 5) and windows.add(1, 2, 5)
+
+
+@given(st.lists(SEQUENCES, max_size=40), SEQUENCES)
+def test_whether_an_event_is_known_is_asked_without_noting_it(sequences: list[int], asked: int) -> None:
+    windows = Windows()
+    for sequence in sequences:
+        windows.add(3, 7, sequence)
+    known = windows.has(3, 7, asked)
+    assert windows.has(3, 7, asked) == known
+    assert windows.add(3, 7, asked) != known

@@ -37,3 +37,9 @@ class Windows:
         if len(self._windows) > self._most:
             self._windows.popitem(last=False)
         return is_new
+
+    def has(self, publisher: Address, topic: int, sequence: int) -> bool:
+        """Whether an event is known, or lies below the window; it is not noted."""
+        floor, bits = self._windows.get((publisher, topic), (0, 0))
+        at = sequence - floor
+        return at < 0 or (at < WINDOW and bool(bits >> at & 1))

@@ -19,5 +19,7 @@ register(
         paper="this repository, 2026",
         summary="clusters on agreed links under a hard bound, joined by bridges of single nodes",
         rounds="grapevine.systems.trellis.rounds:Trellis",
+        peers="grapevine.systems.trellis.peers:TrellisPeers",
+        live="grapevine.systems.trellis.live:LiveTrellis",
     )
 )
