@@ -385,6 +385,7 @@ class NaiveNetwork:
         far = sorted(hops[i] for i in others if i in hops)
         counts = {"subscribers": len(others), "reached": len(far), "relays": len(set(load) - members)}
         counts |= {"wanted": wanted, "duplicate": duplicate, "unwanted": unwanted}
+        counts |= {"ids": sum(received.values()), "payloads": len(hops) - 1}  # whoever hears of it pulls it
         counts |= {"hops_sum": sum(far), "hops_max": max(far, default=0)}
         for percent in (50, 95, 99):
             counts[f"hops_p{percent}"] = far[math.ceil(len(far) * percent / 100) - 1] if far else 0

@@ -102,7 +102,7 @@ def test_two_nodes_a_publisher_and_a_subscriber_and_what_was_kept_after_a_restar
         (["publish", "news", "x"], ["there is no control file of a running node", "--node DIR or GRAPEVINE_NODE"]),
         (["subscribe", "news", "--node", "bad.json"], ["bad.json: is no control file"]),
         (["status", "--node", "bad.json"], ["bad.json: is no control file"]),
-        (["subscribe", "news", "--node", "gone.json", "--since", "soon"], ["--since soon: give 90s"]),
+        (["subscribe", "news", "--node", "gone.json", "--since", "soon"], ["--since soon: give beginning, 90s"]),
         (
             [
                 "node",

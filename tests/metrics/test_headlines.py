@@ -23,6 +23,8 @@ EVENT: dict[str, object] = {
     "wanted": 3,
     "unwanted": 1,
     "relays": 1,
+    "ids": 4,
+    "payloads": 4,
     "hops_sum": 6,
 }
 FOUND = {
@@ -63,7 +65,10 @@ def test_tables_tell_the_headline_numbers() -> None:
             "relays_per_event": 1.0,
             "overhead_of_payloads": 1 / 4,
             "payloads_per_event": 4.0,
+            "ids_per_event": 4.0,
             "bytes_per_event": 4 * 48 + 4 * 1_048,
+            "bytes_per_event_of_200": 4 * 48 + 4 * 248,
+            "bytes_per_event_of_10000": 4 * 48 + 4 * 10_048,
             "bytes_if_pushed": 4 * 1_048,
             "overhead_of_nodes": 0.3,
             "degree": 3.5,

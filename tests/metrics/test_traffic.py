@@ -16,6 +16,8 @@ EVENTS = {
     "duplicate": [2, 0],
     "unwanted": [2, 1],
     "relays": [2, 1],
+    "ids": [8, 2],
+    "payloads": [6, 2],
     "hops_sum": [8, 5],
     "hops_max": [3, 5],
 }
@@ -31,6 +33,8 @@ def test_events_count_by_their_rate() -> None:
     assert found["overhead_of_payloads"] == pytest.approx((2 + 3 * 1) / (6 + 3 * 2))
     assert found["payloads_per_event"] == pytest.approx((6 + 3 * 2) / 4)
     assert found["bytes_per_event"] == pytest.approx(48 * (8 + 3 * 2) / 4 + 1_048 * (6 + 3 * 2) / 4)
+    assert found["ids_per_event"] == pytest.approx((8 + 3 * 2) / 4)
+    assert found["bytes_per_event_of_200"] == pytest.approx(48 * (8 + 3 * 2) / 4 + 248 * (6 + 3 * 2) / 4)
     assert found["bytes_if_pushed"] == pytest.approx(1_048 * (8 + 3 * 2) / 4)
     assert found["hops_max"] == 5
 

@@ -196,7 +196,7 @@ def test_two_nodes_cannot_share_a_folder_and_one_after_the_other_is_the_same_pee
     [
         ({"listen": "nowhere"}, "HOST:PORT"),
         ({"bootstrap": ["127.0.0.1:0"]}, "port"),
-        ({"system": "gossip"}, "live system 'gossip': choose one of rappel, spidercast, vitis"),
+        ({"system": "gossip"}, "live system 'gossip': choose one of rappel, spidercast, trellis, vitis"),
         ({"parameters": {"foo": 1}}, "vitis has no parameter foo; it has sample_size, max_age, table_size, "),
         ({"parameters": {"tabel_size": 9}}, r"did you mean table_size\?"),
         ({"parameters": {"table_size": "x"}}, "table_size='x': needs a whole number"),
