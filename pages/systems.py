@@ -9,6 +9,7 @@ from typing import Any
 from grapevine.cli.systems import how_to_run
 from grapevine.model.config import Config
 from grapevine.net.config import NodeConfig
+from grapevine.net.doors.mqtt.config import DoorConfig
 from grapevine.net.retention import Retention
 from grapevine.sim.clock import ClockConfig
 from grapevine.systems.registry import System, all_systems
@@ -21,6 +22,7 @@ _SETTINGS = {  # of whatever runs, beside the parameters of its system
     "The clock of peers": ("`grapevine simulate --clock KEY=VALUE`, and `[clock]` of experiments.", ClockConfig),
     "A live node": ("`grapevine node --set KEY=VALUE`, and `[settings]` of node.toml.", NodeConfig),
     "What a live node keeps": ("`grapevine node --set KEY=VALUE`, and `[retention]` of node.toml.", Retention),
+    "The MQTT door": ("`grapevine node --mqtt … --set KEY=VALUE`, and `[door]` of node.toml.", DoorConfig),
 }
 
 

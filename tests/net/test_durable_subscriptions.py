@@ -58,6 +58,34 @@ def test_the_topic_is_kept_while_nobody_reads_it(tmp_path: Path) -> None:
     during(scenario())
 
 
+def test_readers_are_named_whatever_number_their_topic_has() -> None:
+    """Numbers of topics have 64 bits without a sign, those of SQLite have one: half of all topics."""
+
+    async def scenario() -> None:
+        async with opening() as a:
+            for topic in ("a", "b", "c", "d", "e", "f"):
+                async with a.subscribe(topic, name="billing"):
+                    assert await a.readers(topic) == ["billing"]
+
+    during(scenario())
+
+
+def test_with_the_last_reader_its_topic_is_given_back_if_that_is_asked_for() -> None:
+    async def scenario() -> None:
+        async with opening() as a:
+            for name in ("billing", "audit"):
+                async with a.subscribe("x", name=name):
+                    pass
+            await a.unsubscribe("x", name="billing", last=True)
+            assert a.wants("x") and a.topics == ["x"]
+            async with a.subscribe("x"):
+                await a.unsubscribe("x", name="audit", last=True)
+                assert a.wants("x")
+            assert not a.wants("x") and a.subscriptions == []
+
+    during(scenario())
+
+
 def test_one_at_a_time_reads_under_a_name() -> None:
     async def scenario() -> None:
         async with opening() as a, a.subscribe("x", name="billing") as first:

@@ -61,6 +61,7 @@ def test_importing_a_node_imports_no_arrays() -> None:
         (["simulate", "vitis"], "pyarrow", "sim"),
         (["cluster"], "pyarrow", "sim"),
         (["measure", "here"], "pyspark", "spark"),
+        (["node", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0", "--mqtt", "127.0.0.1:0"], "mqtt5", "mqtt"),
     ],
 )
 def test_a_command_that_needs_an_extra_says_so_in_one_line(command: list[str], package: str, extra: str) -> None:

@@ -56,12 +56,16 @@ def node(
         Path | None,
         typer.Option(metavar="FILE", help="Url and token for them. Default: control.json in the data folder."),
     ] = None,
+    mqtt: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Be a broker for clients of MQTT 5 and 3.1.1 there. Default: none."),
+    ] = None,
     network: Annotated[str | None, typer.Option(help="Nodes of other networks are refused.")] = None,
     announce: Annotated[str | None, typer.Option(metavar="IP", help="The address that others are told.")] = None,
     diary: Annotated[Path | None, typer.Option(metavar="DIR", help="Write what `grapevine collect` reads.")] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of node, system or retention; repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of node, system, retention or door; repeatable."),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="node.toml with the same keys; flags win.")
@@ -91,6 +95,7 @@ def node(
         "diary": None if diary is None else str(diary),
         "control": control,
         "control_file": None if control_file is None else str(control_file),
+        "mqtt": mqtt,
         "log": log,
         "log_level": log_level,
     }
@@ -104,6 +109,7 @@ def _print_started(started: Started, *, json: bool) -> None:
     """Say where a node listens and how programs reach it; whoever started the process may wait for these lines."""
     if json:
         about = {"peer": started.peer, "endpoint": started.endpoint, "topics": started.topics}
+        about |= {} if started.mqtt is None else {"mqtt": started.mqtt}
         print_json(about | {"control": started.control_url, "control_file": str(started.control_file)})
     else:
         lines = {
@@ -111,6 +117,8 @@ def _print_started(started: Started, *, json: bool) -> None:
             "peer": started.peer,
             "control": f"{started.control_url}    programs: --node {started.control_file}",
         }
+        if started.mqtt is not None:
+            lines["mqtt"] = f"{started.mqtt}    clients: mosquitto_sub -h HOST -p PORT -t TOPIC"
         for name, text in lines.items():
             out.print(f"[bold]{name:8}[/] {escape(text)}", highlight=False, soft_wrap=True)
     sys.stdout.flush()

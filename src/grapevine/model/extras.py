@@ -1,9 +1,9 @@
 """What a light installation does without: which packages belong to which extra, and what to say where one is missing.
 
-`pip install grapevine-pubsub` brings a live node and its Python API. Simulations, Spark and drawing are extras. Their
-modules are imported where they are used, so what is missing shows as a ModuleNotFoundError; whoever stands between it
-and a person (the command line, `import grapevine`) asks `missing_extra` for the sentence. `tests/model/test_extras.py`
-holds the list and pyproject.toml together.
+`pip install grapevine-pubsub` brings a live node and its Python API. Simulations, Spark, drawing and the door for MQTT
+clients are extras. Their modules are imported where they are used, so what is missing shows as a ModuleNotFoundError;
+whoever stands between it and a person (the command line, `import grapevine`) asks `missing_extra` for the sentence.
+`tests/model/test_extras.py` holds the list and pyproject.toml together.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ PACKAGES = {  # by extra: the packages, as they are imported, that come with it
     "sim": ("numba", "pyarrow", "scipy"),
     "spark": ("pandas", "pyspark"),
     "report": ("altair", "matplotlib", "vl_convert"),
+    "mqtt": ("mqtt5",),
 }
 _PART_OF = {"llvmlite": "numba", "py4j": "pyspark"}  # packages that these bring, and that we import as well
 

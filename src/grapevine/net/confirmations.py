@@ -25,6 +25,7 @@ from grapevine.model.identity import PeerId
 from grapevine.net.conduct import GARBAGE
 from grapevine.net.connection import Connection
 from grapevine.net.connections import Connections
+from grapevine.net.envelope import Event
 from grapevine.net.messages import Confirm, Confirmed
 from grapevine.net.stamp import source_of
 from grapevine.net.store import Store
@@ -42,6 +43,8 @@ Key = tuple[int, int, int]  # topic, epoch and sequence of an event of this node
 
 class NotConfirmed(GrapevineError):  # noqa: N818 - it says what is the case
     """Fewer others than asked for said in time that they have the event. It is kept, and stays on offer to them."""
+
+    event: Event | None = None  # set by `Publishing.publish`
 
     def __init__(self, sequence: int, confirmed: int, wanted: int) -> None:
         super().__init__(

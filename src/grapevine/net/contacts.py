@@ -110,3 +110,11 @@ def is_reachable(host: str) -> bool:
     except ValueError:
         return False
     return not (address.is_unspecified or address.is_multicast or "%" in host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -16,7 +16,6 @@ import asyncio
 import base64
 import contextlib
 import hmac
-import ipaddress
 import json
 import logging
 import math
@@ -31,7 +30,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.identity import PeerId
-from grapevine.net.contacts import parse_endpoint
+from grapevine.net.contacts import is_loopback, parse_endpoint
 from grapevine.net.control_file import UNIX
 from grapevine.net.envelope import Event, Gap
 from grapevine.net.inbox import Inbox, Lagged, policy_of
@@ -102,7 +101,7 @@ class Control:
             Path(path).chmod(0o600)
             return f"{UNIX}{Path(path).absolute()}"
         host, port = parse_endpoint(at)
-        if not _is_loopback(host):
+        if not is_loopback(host):
             _log.warning("the control server listens on %s: its token travels unencrypted", host)
         await web.TCPSite(runner, host, port).start()
         found_host, found_port = runner.addresses[0][:2]
@@ -324,10 +323,3 @@ def _is_true(request: web.Request, name: str, *, default: bool) -> bool:
     if text not in ("true", "false"):
         raise UsageError(f"{name}={text!r}: give true or false")
     return text == "true"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -51,6 +52,8 @@ from grapevine.net.verdicts import Validator
 
 __all__ = ["NoPath", "Node", "NotConfirmed"]
 
+_REMEMBERED = 10_000  # names of topics that were published in
+
 
 Since = float | Literal["beginning", "now"] | None
 
@@ -60,6 +63,7 @@ class Node:
 
     def __init__(self, parts: Assembly) -> None:
         self.parts, self.config, self.id = parts, parts.config, parts.folder.identity.id
+        self._published: OrderedDict[str, None] = OrderedDict()  # names of topics, the last one published in last
 
     @property
     def endpoint(self) -> tuple[str, int]:
@@ -141,6 +145,10 @@ class Node:
         """
         wanted = arguments.whole("acks", acks, high=MOST_ACKS)
         arguments.text("topic", topic)
+        self._published[topic] = None
+        self._published.move_to_end(topic)
+        if len(self._published) > _REMEMBERED:
+            self._published.popitem(last=False)
         patience = self.config.publish_s if timeout is None else arguments.amount("timeout", timeout, "seconds")
         return await self.parts.publishing.publish(topic, payload, patience, wanted)
 
@@ -255,15 +263,16 @@ class Node:
         is open; the unit is one that all nodes share, as events an hour. Vitis with `rates=declared` weighs it."""
         self.parts.host.declare_rate(self._topic(topic), arguments.amount("rate", rate))
 
-    async def unsubscribe(self, topic: str, *, name: str | None = None) -> None:
+    async def unsubscribe(self, topic: str, *, name: str | None = None, last: bool = False) -> None:
         """The topic is no longer wanted; open inboxes of it get nothing more, and named readers are forgotten.
 
-        With a name only that reader is forgotten, and the topic stays wanted; UsageError if there is none.
+        With a name only that reader is forgotten, and the topic stays wanted; UsageError if there is none. With `last`
+        it is wanted no longer, either, when nobody else reads it, under a name or without.
         """
         topic_id = self._topic(topic)
         if name is None:
             await self.parts.topics.forget(topic_id)
-        elif not await self.parts.topics.forget_reader(topic_id, reader_name(name)):
+        elif not await self.parts.topics.forget_reader(topic_id, reader_name(name), last=last):
             known = ", ".join(await self.parts.store.readers(topic_id)) or "no named reader"
             raise UsageError(f"{name!r} does not read {topic!r}; there is {known}")
 
@@ -275,6 +284,16 @@ class Node:
     def subscriptions(self) -> list[str]:
         """Names of the topics that the application wants."""
         return sorted(topic.name for topic in self.parts.topics.wanted())
+
+    @property
+    def topics(self) -> list[str]:
+        """Names of the topics that applications of this node want, or published in since it was opened (the last
+        10,000 of those)."""
+        return sorted({*self._published, *(topic.name for topic in self.parts.topics.wanted())})
+
+    def wants(self, topic: str) -> bool:
+        """Whether an application of this node wants a topic."""
+        return self.parts.topics.is_wanted(self._topic(topic))
 
     def validate(self, topic: str, validator: Validator) -> None:
         """Refuse events of a topic for which this is False: they are neither delivered, nor kept, nor passed on.

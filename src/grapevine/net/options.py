@@ -13,6 +13,8 @@ most_connections = 100
 table_size = 20
 [retention]
 age_s = 86400
+[door]          # of DoorConfig, for clients of MQTT
+mqtt_users = "users"
 """
 
 from __future__ import annotations
@@ -30,11 +32,12 @@ from grapevine.model.settings import check_values, none_of, parse_texts, unknown
 from grapevine.net.config import NodeConfig
 from grapevine.net.contacts import parse_endpoint, parse_endpoints
 from grapevine.net.control_file import UNIX
+from grapevine.net.doors.mqtt.config import DoorConfig
 from grapevine.net.live_system import live_facet
 from grapevine.net.retention import Retention
 from grapevine.systems.registry import systems_with
 
-_TABLES = ("settings", "parameters", "retention")
+_TABLES = ("settings", "parameters", "retention", "door")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +54,13 @@ class NodeOptions:
     diary: str | None = None
     control: str = "127.0.0.1:0"
     control_file: str | None = None
+    mqtt: str | None = None
     log: str = "plain"
     log_level: str = "info"
     settings: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
     retention: dict[str, Any] = field(default_factory=dict)
+    door: dict[str, Any] = field(default_factory=dict)
 
 
 def read_options(file: Path | None, flags: Mapping[str, Any], sets: list[str]) -> NodeOptions:
@@ -87,12 +92,12 @@ def read_options(file: Path | None, flags: Mapping[str, Any], sets: list[str]) -
             mistakes.append(str(error))
     if mistakes:
         raise UsageError("; ".join(mistakes))
-    return replace(options, **tables)  # type: ignore[arg-type]  # the tables are three of its fields
+    return replace(options, **tables)  # type: ignore[arg-type]  # the tables are four of its fields
 
 
 def configs_of(system: str) -> dict[str, type[Config]]:
     """What can be set, by the table that it stands in."""
-    configs: dict[str, type[Config]] = {"settings": NodeConfig, "retention": Retention}
+    configs: dict[str, type[Config]] = {"settings": NodeConfig, "retention": Retention, "door": DoorConfig}
     if system in systems_with("live"):
         configs["parameters"] = live_facet(system).config_type
     return configs
@@ -134,6 +139,7 @@ def _mistakes(options: NodeOptions) -> list[str]:
     if options.log_level not in LOG_LEVELS:
         mistakes.append(none_of(options.log_level, LOG_LEVELS, "log_level="))
     endpoints = [options.listen] + ([] if options.control.startswith(UNIX) else [options.control])
+    endpoints += [] if options.mqtt is None else [options.mqtt]
     for check, texts in ((parse_endpoint, endpoints), (_parse_joined, options.join)):
         for text in texts:
             try:

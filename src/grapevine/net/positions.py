@@ -121,6 +121,5 @@ class Positions:
 
     def names(self, topic: int) -> list[str]:
         """The names of a topic's readers, in alphabetical order."""
-        return [
-            name for (name,) in self._sql.execute("SELECT name FROM readers WHERE topic = ? ORDER BY name", (topic,))
-        ]
+        rows = self._sql.execute("SELECT name FROM readers WHERE topic = ? ORDER BY name", (signed(topic),))
+        return [name for (name,) in rows]

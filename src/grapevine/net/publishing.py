@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.net.config import NodeConfig
-from grapevine.net.confirmations import Confirmations, Key
+from grapevine.net.confirmations import Confirmations, Key, NotConfirmed
 from grapevine.net.envelope import Event, opened
 from grapevine.net.epochs import Epochs
 from grapevine.net.host import Host
@@ -34,6 +34,8 @@ from grapevine.systems.contracts.live import LiveSystem
 
 class NoPath(GrapevineError):  # noqa: N818 - it says what is the case
     """Nobody took the event in time. It is kept, and stays on offer, also after a restart, until somebody takes it."""
+
+    event: Event | None = None  # set by `Publishing.publish`
 
 
 @dataclass(slots=True)
@@ -107,12 +109,17 @@ class Publishing:
             self._topics.on_published(event, asked_us)
             if acks:
                 await self._stay(_key(event))
-        await self._hand_on(event, timeout, acks)
-        if acks:
-            self._confirmations.watch(_key(event), acks)
-            left = timeout - (asyncio.get_running_loop().time() - began)
-            await self._confirmations.wait(_key(event), max(left, 0.0))
-        return opened(topic, event)
+        published = opened(topic, event)
+        try:
+            await self._hand_on(event, timeout, acks)
+            if acks:
+                self._confirmations.watch(_key(event), acks)
+                left = timeout - (asyncio.get_running_loop().time() - began)
+                await self._confirmations.wait(_key(event), max(left, 0.0))
+        except (NoPath, NotConfirmed) as kept:
+            kept.event = published
+            raise
+        return published
 
     async def _keep(self, topic_id: int, asked_us: int, payload: bytes, acks: int) -> StoredEvent:
         source = self._epochs.source

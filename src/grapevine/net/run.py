@@ -14,6 +14,7 @@ from pathlib import Path
 from grapevine.net.company import tell_of_neighbours
 from grapevine.net.control import Control
 from grapevine.net.control_file import CONTROL_FILE
+from grapevine.net.doors.mqtt.config import DoorConfig
 from grapevine.net.node import Node
 from grapevine.net.options import NodeOptions
 from grapevine.net.retention import Retention
@@ -30,6 +31,7 @@ class Started:
     control_url: str
     control_file: Path
     topics: list[str]
+    mqtt: str | None = None  # where clients of MQTT reach it
 
 
 def run_node(options: NodeOptions, tell: Callable[[Started], None]) -> None:
@@ -89,6 +91,17 @@ async def _running(options: NodeOptions) -> AsyncIterator[tuple[Node, Started]]:
         )
         for topic in options.subscribe:
             await node.subscribe_for_good(topic)
+        mqtt = None if options.mqtt is None else await stack.enter_async_context(_door(node, options, options.mqtt))
         url = await control.serve(node, options.control)
         host, port = node.endpoint
-        yield node, Started(str(node.id), f"{host}:{port}", url, file, node.subscriptions)
+        yield node, Started(str(node.id), f"{host}:{port}", url, file, node.subscriptions, mqtt)
+
+
+@contextlib.asynccontextmanager
+async def _door(node: Node, options: NodeOptions, at: str) -> AsyncIterator[str]:
+    """The MQTT door, as long as the block, and where it listens. What it needs is an extra (`model.extras`)."""
+    from grapevine.net.doors.mqtt.door import Door
+
+    folder = None if options.data_dir is None else Path(options.data_dir)
+    async with Door.open(node, at, DoorConfig(**options.door), folder) as door:
+        yield "{}:{}".format(*door.endpoint)

@@ -104,8 +104,7 @@ class Topic:
     @property
     def is_over(self) -> bool:
         """Whether nothing is left that has to be remembered of it."""
-        is_used = self.is_wanted or self.member_until is not None
-        return not (is_used or self.readers or self.publications or self.changes)
+        return not any((self.is_wanted, self.member_until is not None, self.readers, self.publications, self.changes))
 
 
 class Publication:
@@ -227,14 +226,19 @@ class Topics:
             topic.readers.append(reader)
         return number
 
-    async def forget_reader(self, topic_id: int, name: str) -> bool:
+    async def forget_reader(self, topic_id: int, name: str, *, last: bool = False) -> bool:
         """How far a named reader came is forgotten, and whoever reads under the name gets nothing more; the topic stays
-        wanted. False if there is no such reader."""
+        wanted, unless this is the `last` reason for it. False if there is no such reader."""
         async with self._changing(topic_id) as topic:
             for reader in topic.readers:
                 if isinstance(reader, Reader) and reader.name == name:
                     reader.close()
-            return await self._store.forget_reader(topic_id, name)
+            was_there = await self._store.forget_reader(topic_id, name)
+            if last and topic.is_wanted and not await self._store.readers(topic_id):
+                topic.is_for_good = False
+                if not topic.readers:
+                    await self._forget(topic)
+            return was_there
 
     async def leave(self, inbox: Inbox | OrderedReader) -> None:
         """A reader goes. After the last one the topic is forgotten, unless it is wanted for good."""

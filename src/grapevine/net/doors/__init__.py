@@ -1,0 +1,1 @@
+"""Doors: other protocols than ours by which programs reach a node."""
