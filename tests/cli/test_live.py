@@ -54,6 +54,28 @@ def endpoint(folder: Path, node: subprocess.Popen[str]) -> str:
     return where
 
 
+def test_what_a_node_has_and_how_fast_it_is_as_tables_and_as_json(tmp_path: Path) -> None:
+    with process("node", "--data-dir", "a", "--subscribe", "news[1]", cwd=tmp_path) as first:
+        where = endpoint(tmp_path / "a", first)
+        with process("node", "--data-dir", "b", "--join", where, "--subscribe", "news[1]", cwd=tmp_path):
+            until_there(tmp_path / "b")
+            until_there(tmp_path, "node-*.log", "1 neighbour, 1 peer connected\n")
+            (peer,) = json.loads(run("peers", "--node", "b", "--json", cwd=tmp_path).stdout)
+            assert peer["endpoint"] == where
+            shown = run("peers", "--node", "b", cwd=tmp_path)
+            assert shown.returncode == 0 and "1 links" in shown.stdout and peer["peer"][:16] in shown.stdout
+            (topic,) = json.loads(run("topics", "--node", "a", "--json", cwd=tmp_path).stdout)
+            assert (topic["topic"], topic["wanted"], topic["missing"], topic["readers"]) == ("news[1]", True, 0, [])
+            assert "news[1]" in run("topics", "--node", "a", cwd=tmp_path).stdout
+            fast = run("bench", "--node", "a", "--messages", "30", "--publishers", "2", "--json", cwd=tmp_path)
+            measured = json.loads(fast.stdout)
+            assert measured["messages"] == 30 and measured["per_second"]["read"] > 0
+            assert 0 < measured["delay_ms"]["50"] <= measured["delay_ms"]["99"] <= measured["delay_ms"]["100"]
+            told = run("bench", "--node", "a", "-n", "5", cwd=tmp_path).stdout
+            assert "published" in told and "msgs/s" in told and "99 % within" in told
+            assert run("bench", "--node", "a", "--size", "7", cwd=tmp_path).returncode == 2
+
+
 def test_two_nodes_a_publisher_and_a_subscriber_and_what_was_kept_after_a_restart(tmp_path: Path) -> None:
     with process("node", "--data-dir", "a", "--subscribe", "news", "--log", "json", cwd=tmp_path) as first:
         where = endpoint(tmp_path / "a", first)

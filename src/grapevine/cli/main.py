@@ -71,6 +71,21 @@ COMMANDS = {
         "status",
         "Say how a node of this machine is: what is wrong, if anything (exit code 1), and what it has done.",
     ),
+    "peers": Command(
+        "inspect_node",
+        "peers",
+        "List whom a node of this machine is linked to, and in how many topics they exchange events.",
+    ),
+    "topics": Command(
+        "inspect_node",
+        "topics",
+        "List the topics that programs of a node want or publish in: partners, missing events, named readers.",
+    ),
+    "bench": Command(
+        "inspect_node",
+        "bench",
+        "Measure a running node as programs of its machine see it: how fast it takes events, and gives them back.",
+    ),
     "publish": Command(
         "live",
         "publish",

@@ -3,6 +3,7 @@
     GET  /health                       whether the node does its work: 200, or 503 and why; needs no token
     GET  /metrics                      for Prometheus
     GET  /stats                        the same as JSON
+    GET  /peers, /topics               whom it is linked to, and what is known of its topics: a list each
     POST /publish?topic=T              the body is the payload; publisher, sequence and time of the event
     GET  /subscribe?topic=T[&topic=…]  a line of JSON per event or gap, without end; &since=SECONDS|beginning|now,
                                        &policy=block|drop-…, &ordered=true|false
@@ -34,6 +35,7 @@ from grapevine.net.contacts import is_loopback, parse_endpoint
 from grapevine.net.control_file import UNIX
 from grapevine.net.envelope import Event, Gap
 from grapevine.net.inbox import Inbox, Lagged, policy_of
+from grapevine.net.inspection import peers_of, topics_of
 from grapevine.net.metrics import registry_of
 from grapevine.net.node import Node, NoPath, NotConfirmed, Since
 from grapevine.net.ordered_reader import OrderedReader
@@ -68,6 +70,8 @@ class Control:
                 web.get("/health", self._health),
                 web.get("/metrics", self._metrics),
                 web.get("/stats", self._stats),
+                web.get("/peers", self._peers),
+                web.get("/topics", self._list_topics),
                 web.post("/publish", self._publish),
                 web.get("/subscribe", self._subscribe),
                 web.post("/ack", self._ack),
@@ -161,6 +165,12 @@ class Control:
         about: dict[str, Any] = {"peer": str(node.id), "endpoint": f"{host}:{port}", "topics": node.subscriptions}
         about["conditions"] = {condition.name: condition.sentence for condition in node.conditions()}
         return web.json_response(about | node.stats())
+
+    async def _peers(self, request: web.Request) -> web.Response:
+        return web.json_response(peers_of(self._node))
+
+    async def _list_topics(self, request: web.Request) -> web.Response:
+        return web.json_response(await topics_of(self._node))
 
     async def _publish(self, request: web.Request) -> web.Response:
         (topic,) = _topics(request, most=1)

@@ -307,6 +307,10 @@ class Ledger:
         """What is known of a stream, for readers; not to be changed. None if the topic or stream is unknown."""
         return self._topics.get(topic, {}).get(source)
 
+    def missing_in(self, topic: int) -> int:
+        """How many events of a topic are missing, of all streams."""
+        return sum(len(account.missing) for account in self._topics.get(topic, {}).values())
+
     def last(self, topic: int, source: bytes) -> int:
         """The highest number that is known of a stream; 0 if none is."""
         account = self._topics.get(topic, {}).get(source)

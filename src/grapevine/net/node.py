@@ -319,6 +319,10 @@ class Node:
         """How many others exchange the topic's events with this node."""
         return len(self.parts.topics.partners(self._topic(topic)))
 
+    def missing(self, topic: str) -> int:
+        """How many of the topic's events this node knows of, has not got, and has not given up."""
+        return self.parts.ledger.missing_in(self._topic(topic))
+
     def neighbours(self) -> list[tuple[PeerId, str]]:
         """Who is linked to this node in the overlay, and connected: its id, and the endpoint that it announces."""
         links = (self.connections.connection(address) for address in sorted(self.connections.pinned))

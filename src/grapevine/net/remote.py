@@ -84,6 +84,14 @@ class Remote:
         """What the node tells about itself: who it is, its totals, and its conditions."""
         return self._answer("GET", "/stats", {}, "is the node still running?")
 
+    def peers(self) -> list[dict[str, Any]]:
+        """Whom the node is linked to (`inspection.peers_of`)."""
+        return self._answer("GET", "/peers", {}, "is the node still running?")
+
+    def topics(self) -> list[dict[str, Any]]:
+        """What its programs want and publish in (`inspection.topics_of`)."""
+        return self._answer("GET", "/topics", {}, "is the node still running?")
+
     def ack(self, name: str, line: dict[str, Any]) -> None:
         """An event or gap, a line of `subscribe` under this name that is still being read, was handled.
 
@@ -102,12 +110,11 @@ class Remote:
         doubt: str,
         body: bytes | None = None,
         timeout: float = _ANSWER_S,
-    ) -> dict[str, Any]:
+    ) -> Any:
         """The node's answer; `doubt` is what the user has to know if it breaks off."""
         connection, response = self._ask(method, path, query, body, timeout)
         try:
-            answer: dict[str, Any] = json.loads(response.read())
-            return answer
+            return json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise GrapevineError(f"{self.url}: broke off ({error}); {doubt}") from None
         finally:

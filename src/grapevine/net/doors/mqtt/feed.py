@@ -30,7 +30,7 @@ from grapevine.net.ordered_reader import OrderedReader
 from grapevine.net.reader import Reader
 from grapevine.net.stamp import epoch_of_source, publisher_of, source_of
 
-_SIZE = 8  # events that a feed holds in memory; the rest waits in the store
+_SIZE = 64  # events that a feed holds in memory; the rest waits in the store
 
 _log = logging.getLogger(__name__)
 
