@@ -18,7 +18,8 @@ import pytest
 from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.identity import PeerId
 from grapevine.net import Gap, Node
-from grapevine.net.control import Control, described
+from grapevine.net.control import Control
+from grapevine.net.doors.lines import described
 from grapevine.net.inbox import Inbox, Lagged
 from grapevine.net.remote import Remote
 from tests.net.hostile import eventually

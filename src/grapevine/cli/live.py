@@ -60,6 +60,10 @@ def node(
         str | None,
         typer.Option(metavar="HOST:PORT", help="Be a broker for clients of MQTT 5 and 3.1.1 there. Default: none."),
     ] = None,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="Pages of this origin may use the control server with its token; repeatable."),
+    ] = None,
     network: Annotated[str | None, typer.Option(help="Nodes of other networks are refused.")] = None,
     announce: Annotated[str | None, typer.Option(metavar="IP", help="The address that others are told.")] = None,
     diary: Annotated[Path | None, typer.Option(metavar="DIR", help="Write what `grapevine collect` reads.")] = None,
@@ -96,6 +100,7 @@ def node(
         "control": control,
         "control_file": None if control_file is None else str(control_file),
         "mqtt": mqtt,
+        "origin": origin or None,
         "log": log,
         "log_level": log_level,
     }

@@ -5,6 +5,7 @@
     GET  /stats                        the same as JSON
     GET  /peers, /topics               whom it is linked to, and what is known of its topics: a list each
     POST /publish?topic=T              the body is the payload; publisher, sequence and time of the event
+    GET  /ws, /events                  for browsers: `doors.browser`
     GET  /subscribe?topic=T[&topic=…]  a line of JSON per event or gap, without end; &since=SECONDS|beginning|now,
                                        &policy=block|drop-…, &ordered=true|false
 
@@ -14,7 +15,6 @@ Url and token are in a file that only its owner may read. Every mistake is answe
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import hmac
 import json
@@ -22,7 +22,7 @@ import logging
 import math
 import os
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,8 @@ from grapevine.model.errors import GrapevineError, UsageError
 from grapevine.model.identity import PeerId
 from grapevine.net.contacts import is_loopback, parse_endpoint
 from grapevine.net.control_file import UNIX
-from grapevine.net.envelope import Event, Gap
+from grapevine.net.doors.browser import PATHS, BrowserDoor
+from grapevine.net.doors.lines import described, epoch_of, line_of
 from grapevine.net.inbox import Inbox, Lagged, policy_of
 from grapevine.net.inspection import peers_of, topics_of
 from grapevine.net.metrics import registry_of
@@ -61,9 +62,11 @@ class Control:
         # Named readers that are streamed, by topic and name, and who streams them.
         self._readers: dict[tuple[str, str], tuple[Reader, asyncio.Task[Any]]] = {}
 
-    async def serve(self, node: Node, at: str = "127.0.0.1:0") -> str:
-        """Answer at HOST:PORT or unix:PATH, and write down where; UsageError if that cannot be."""
+    async def serve(self, node: Node, at: str = "127.0.0.1:0", origins: Sequence[str] = ()) -> str:
+        """Answer at HOST:PORT or unix:PATH, and write down where; UsageError if that cannot be. `origins` are those of
+        pages that may come in, beside the server's own."""
         self._node, self._registry = node, registry_of(node)
+        self._browsers = BrowserDoor(node, self._token, origins, lambda: self.url)
         app = web.Application(client_max_size=node.config.payload_bytes + 1, middlewares=[self._guard])
         app.add_routes(
             [
@@ -75,6 +78,7 @@ class Control:
                 web.post("/publish", self._publish),
                 web.get("/subscribe", self._subscribe),
                 web.post("/ack", self._ack),
+                *self._browsers.routes(),
             ]
         )
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=_SHUTDOWN_S)
@@ -91,6 +95,7 @@ class Control:
         for task in self._streams:
             task.cancel()
         if self._runner is not None:
+            await self._browsers.close()
             await self._runner.cleanup()
             with contextlib.suppress(OSError):
                 self.file.unlink()
@@ -126,7 +131,10 @@ class Control:
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         try:
-            if request.path != "/health" and not self._is_known(request):
+            if request.path in PATHS:
+                if (refused := self._browsers.refusal(request)) is not None:
+                    return _error(*refused)
+            elif request.path != "/health" and not self._is_known(request):
                 return _error(401, f"the token is missing or wrong; it is in {self.file.name} of the node")
             return await handler(request)
         except web.HTTPException as error:
@@ -184,7 +192,7 @@ class Control:
         )
         return web.json_response(
             {"topic": topic, "publisher": str(event.publisher), "sequence": event.sequence, "time": event.time}
-            | _epoch(event)
+            | epoch_of(event)
         )
 
     async def _subscribe(self, request: web.Request) -> web.StreamResponse:
@@ -206,7 +214,7 @@ class Control:
                 for inbox in inboxes:
                     await self._enter(inbox, this, stack)
                 await response.prepare(request)
-                await response.write(_line({"subscribed": topics}))
+                await response.write(line_of({"subscribed": topics}))
                 async with asyncio.TaskGroup() as group:
                     for inbox in inboxes:
                         group.create_task(_pump(inbox, response))
@@ -261,34 +269,7 @@ async def _pump(inbox: Inbox | OrderedReader, response: web.StreamResponse) -> N
             line = {"lagged": lag.count, "topic": inbox.topic}
         except StopAsyncIteration:
             return
-        await response.write(_line(line))
-
-
-def described(event: Event | Gap) -> dict[str, Any]:
-    """An event as JSON has it, with `text` if the payload is one; or a gap, by its `reason`."""
-    if isinstance(event, Gap):
-        lost = {"publisher": str(event.publisher), "first": event.first, "last": event.last, "reason": event.reason}
-        return {"topic": event.topic} | lost | _epoch(event)
-    line: dict[str, Any] = {
-        "topic": event.topic,
-        "publisher": str(event.publisher),
-        "sequence": event.sequence,
-        "time": event.time,
-        "payload": base64.b64encode(event.payload).decode(),
-    }
-    line |= _epoch(event)
-    with contextlib.suppress(UnicodeDecodeError):
-        line["text"] = event.payload.decode()
-    return line
-
-
-def _epoch(item: Event | Gap) -> dict[str, int]:
-    """The publisher's epoch, unless it is its first."""
-    return {"epoch": item.epoch} if item.epoch else {}
-
-
-def _line(content: dict[str, Any]) -> bytes:
-    return json.dumps(content, ensure_ascii=False).encode() + b"\n"
+        await response.write(line_of(line))
 
 
 def _error(status: int, sentence: str) -> web.Response:

@@ -55,6 +55,7 @@ class NodeOptions:
     control: str = "127.0.0.1:0"
     control_file: str | None = None
     mqtt: str | None = None
+    origin: list[str] = field(default_factory=list)
     log: str = "plain"
     log_level: str = "info"
     settings: dict[str, Any] = field(default_factory=dict)
@@ -123,7 +124,7 @@ def _read(file: Path | None) -> tuple[dict[str, Any], list[str]]:
 
 
 def _shape_mistake(key: str, value: Any) -> str | None:
-    if key in ("join", "subscribe"):
+    if key in ("join", "subscribe", "origin"):
         if isinstance(value, list) and all(isinstance(part, str) for part in value):
             return None
         return f'{key}={value!r}: write a list of texts, e.g. {key} = ["…"]'

@@ -92,7 +92,7 @@ async def _running(options: NodeOptions) -> AsyncIterator[tuple[Node, Started]]:
         for topic in options.subscribe:
             await node.subscribe_for_good(topic)
         mqtt = None if options.mqtt is None else await stack.enter_async_context(_door(node, options, options.mqtt))
-        url = await control.serve(node, options.control)
+        url = await control.serve(node, options.control, options.origin)
         host, port = node.endpoint
         yield node, Started(str(node.id), f"{host}:{port}", url, file, node.subscriptions, mqtt)
 
