@@ -20,7 +20,8 @@ from grapevine.model.identity import PeerId
 from grapevine.net import Gap, Node
 from grapevine.net.control import Control
 from grapevine.net.doors.lines import described
-from grapevine.net.inbox import Inbox, Lagged
+from grapevine.net.inbox import Lagged
+from grapevine.net.ordered_reader import OrderedReader
 from grapevine.net.remote import Remote
 from tests.net.hostile import eventually
 
@@ -221,15 +222,15 @@ def test_streams_end_when_the_node_leaves(tmp_path: Path) -> None:
 
 
 def test_a_reader_is_told_what_it_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, missed = Inbox.get, [Lagged(3)]
+    read, missed = OrderedReader.get, [Lagged(3)]
 
-    async def lagging(self: Inbox, timeout: float | None = None) -> Any:
+    async def lagging(self: OrderedReader, timeout: float | None = None) -> Any:
         if missed:
             raise missed.pop()
         return await read(self, timeout)
 
     async def scenario() -> None:
-        monkeypatch.setattr(Inbox, "get", lagging)
+        monkeypatch.setattr(OrderedReader, "get", lagging)
         async with (
             served(tmp_path) as (node, _),
             client(tmp_path) as session,
