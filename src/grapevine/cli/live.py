@@ -43,7 +43,7 @@ def node(
     ] = None,
     subscribe: Annotated[list[str] | None, typer.Option(metavar="TOPIC", help="Keep its events; repeatable.")] = None,
     system: Annotated[
-        str | None, typer.Option(help="vitis or spidercast (any node publishes anywhere), or rappel (feeds).")
+        str | None, typer.Option(help="vitis, spidercast or trellis (any node publishes anywhere), or rappel (feeds).")
     ] = None,
     data_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keeps identity, subscriptions and events. Default: they end.")
@@ -88,25 +88,13 @@ def node(
     from grapevine.net.options import read_options
     from grapevine.net.run import run_node
 
-    flags = {
-        "listen": listen,
-        "join": join or None,
-        "subscribe": subscribe or None,
-        "system": system,
-        "network": network,
-        "data_dir": None if data_dir is None else str(data_dir),
-        "announce": announce,
-        "diary": None if diary is None else str(diary),
-        "control": control,
-        "control_file": None if control_file is None else str(control_file),
-        "mqtt": mqtt,
-        "origin": origin or None,
-        "log": log,
-        "log_level": log_level,
-    }
+    paths = {"data_dir": data_dir, "diary": diary, "control_file": control_file}
+    flags = {"listen": listen, "join": join or None, "subscribe": subscribe or None, "system": system}
+    flags |= {"network": network, "announce": announce, "control": control, "mqtt": mqtt, "origin": origin or None}
+    flags |= {name: None if path is None else str(path) for name, path in paths.items()}
+    flags |= {"log": log, "log_level": log_level}
     options = read_options(config, flags, set_ or [])
     log_to_stderr(options.log, options.log_level)
-
     run_node(options, lambda started: _print_started(started, json=json))
 
 

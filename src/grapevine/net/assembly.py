@@ -80,10 +80,7 @@ class Assembly:
         self.topics = Topics(config, self.store, self.ledger, self.host, self.chronicle, self.clock.now_ms)
         self.witness = Witness(self.ledger, self.store, self.connections)
         self.confirmations = Confirmations(
-            self.topics,
-            self.store,
-            self.connections,
-            lambda key: self.publishing.end_offer(key),
+            self.topics, self.store, self.connections, lambda key: self.publishing.end_offer(key)
         )
         self.arrivals = Arrivals(
             *(config, system, self.connections, self.ledger, self.store, self.topics),
