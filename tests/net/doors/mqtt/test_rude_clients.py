@@ -23,7 +23,7 @@ QOS = mqtt5.QoS
 
 def test_there_are_only_so_many_clients_sessions_filters_and_topics() -> None:
     async def scenario() -> None:
-        bounds = {"most_clients": 3, "most_sessions": 2, "most_filters": 2, "most_topics": 3}
+        bounds = {"most_clients": 3, "most_sessions": 2, "most_filters": 2, "most_feeds": 3}
         async with one_door(**bounds) as door:
             first, second = await Client.of(door, "1"), await Client.of(door, "2")
             assert (await Client.of(door, "3")).answer.reason_code == mqtt5.ConnAckReasonCode.QUOTA_EXCEEDED

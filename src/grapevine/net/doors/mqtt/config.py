@@ -21,9 +21,9 @@ class DoorConfig(Config):
         1_000, "sessions, those without a client included; newcomers are refused beyond", source="ours", low=1
     )
     most_filters: int = parameter(100, "subscriptions of a session", source="ours", low=1)
-    most_topics: int = parameter(
+    most_feeds: int = parameter(
         10_000,
-        "topics that sessions read, each session by itself; subscriptions beyond are refused",
+        "topics that sessions read (feeds), each session by itself; subscriptions beyond are refused",
         source="ours",
         low=1,
     )

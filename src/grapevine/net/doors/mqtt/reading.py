@@ -113,8 +113,8 @@ class Reading:
             feed = Feed(topic, session, self.node, self._hub)
             if not feed.matched:
                 return
-            if self._topics >= self.config.most_topics:
-                raise UsageError(f"sessions read {self.config.most_topics} topics already; raise most_topics")
+            if self._topics >= self.config.most_feeds:
+                raise UsageError(f"sessions read {self.config.most_feeds} topics already; raise most_feeds")
             if topic not in self.owned and not self.node.wants(topic):
                 self.owned.add(topic)
             if session.conversation is None:
