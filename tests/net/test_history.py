@@ -43,6 +43,25 @@ def test_a_publisher_whose_clock_is_wrong_loses_none_of_its_missed_events(tmp_pa
     during(scenario())
 
 
+def test_a_node_whose_clock_was_set_back_while_it_was_down_misses_nothing(tmp_path: Path) -> None:
+    """Its clock of arrivals stands still then. Partners were asked for what came two seconds later than it should be."""
+    set_back = Surroundings(clock_us=lambda: wall_clock_us() - 60 * MINUTE_US)
+
+    async def scenario() -> None:
+        async with opening() as a, a.subscribe("x"):
+            async with opening(a, data_dir=tmp_path) as b, b.subscribe("x", name="billing"):
+                pass
+            await publish(a, news(1, 5))
+            await asyncio.sleep(2)
+            async with (
+                opening(a, data_dir=tmp_path, surroundings=set_back) as b,
+                b.subscribe("x", name="billing") as events,
+            ):
+                assert await payloads(events, 5) == news(1, 5)
+
+    during(scenario())
+
+
 def test_a_newcomer_gets_what_came_since_a_time_by_whoever_keeps_it() -> None:
     async def scenario() -> None:
         async with opening() as a, a.subscribe("x"):

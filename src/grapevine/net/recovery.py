@@ -19,6 +19,12 @@ before `since` was published before it, and so were all before it: whoever keeps
 or the only one who says anything, nothing is wanted; the rest is missing like anything else. A stream that is known is
 never filtered by time: whatever of it is missing is asked for.
 
+Earlier sessions. The difference between two clocks that is seen now need not have been there when a `since` of an
+earlier session was noted: if the time of day was set back while this node was down, its clock of arrivals did not count
+the pause (`steady_clock`), and theirs did. So such a `since` is never made later because a partner's clock is ahead.
+Where that has always been ahead, somewhat more of the past comes than is wanted. What this does not cure: a clock that
+was ahead itself, and was set right while the node was down.
+
 What a partner says it possesses is a claim. Three rules follow:
 
 1. A claim leads to questions to the partner that made it, and to nothing else. It is dropped with the connection, or
@@ -125,6 +131,7 @@ class Recovery:
         self.recovered = 0  # events that came by asking
         self._config, self._interests, self._ledger = config, interests, ledger
         self._connections, self._arrivals, self._random = connections, arrivals, random
+        self._begun_ms = arrivals.clock_ms()  # this session
         self._asked: dict[Stream, _Question] = {}  # streams that are being asked for
         self._claims: WeakKeyDictionary[Connection, dict[Stream, _Claim]] = WeakKeyDictionary()
         self._asked_again: WeakKeyDictionary[Connection, Counter[Stream]] = WeakKeyDictionary()  # in vain, so far
@@ -213,7 +220,11 @@ class Recovery:
         since_ms, ahead_ms = self._interests.since_ms(topic), self._ahead_ms.get(connection)
         if since_ms <= 0:
             return 0  # from the beginning, whatever clocks say
-        return -1 if ahead_ms is None else max(since_ms - ahead_ms, 0)
+        if ahead_ms is None:
+            return -1
+        if since_ms < self._begun_ms:
+            ahead_ms = max(ahead_ms, 0)
+        return max(since_ms - ahead_ms, 0)
 
     def _note_clock(self, connection: Connection, clock_ms: int) -> None:
         ahead_ms = self._arrivals.clock_ms() - clock_ms
