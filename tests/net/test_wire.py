@@ -21,6 +21,7 @@ from grapevine.systems.contracts.peer import Message, messages_in
 from grapevine.systems.rappel.messages import Join, Ping, Profile, Pull, Update, WhoAreYou
 from tests.net.messages import MODULES, RAPPEL, any_message
 
+NEWER = VERSION + 1
 UPDATE = Update(3, 17, b"news", b"\x01" * 64)
 
 
@@ -85,7 +86,9 @@ REFUSED = {
     "a frame of 1,048,577 bytes was announced; the limit is 1,048,576": (1 << 20 | 1).to_bytes(4, "big"),
     "a frame of 4,294,967,295 bytes was announced": b"\xff" * 4,
     "an empty frame came": frame(b""),
-    "a frame of version 2 came; this node speaks version 1": with_header(b"\x91\xa9WhoAreYou", version=2),
+    f"a frame of version {NEWER} came; this node speaks version {VERSION}": with_header(
+        b"\x91\xa9WhoAreYou", version=NEWER
+    ),
     "of an unknown kind came (Invalid value 'Who'": with_header(b"\x91\xa3Who"),
     "of an unknown kind came (Expected `str`, got `int`": with_header(b"\x91\x07"),
     "with wrong fields came (Expected `int`, got `str` - at `$[1]`)": with_header(b"\x92\xa8JoinDeny\xa1x"),
