@@ -71,7 +71,7 @@ def test_links_are_noted_for_the_last_time_before_the_node_leaves(tmp_path: Path
     chronicle.write(peer, Traffic())
     chronicle.on_leaving(peer, Traffic())
     chronicle.write(peer, Traffic())  # the chore of every second, while the node leaves
-    chronicle.close(Traffic())
+    chronicle.close(Traffic(bytes_out=5))  # a farewell
     kinds = [line["what"] for line in lines(tmp_path)]
     assert kinds == ["links", "traffic", "links", "traffic", "leaving", "traffic", "traffic", "end"]
 
@@ -99,7 +99,7 @@ def test_a_diary_that_cannot_be_written_is_logged_and_goes_on(
         chronicle.write(Neighbour(), Traffic())
     assert "the disk is full" in caplog.text
     chronicle.close(Traffic())
-    assert [line["what"] for line in lines(tmp_path)] == ["links", "traffic", "traffic", "end"]
+    assert [line["what"] for line in lines(tmp_path)] == ["links", "traffic", "end"], "nothing was said since"
 
 
 def test_traffic_is_told_since_the_last_time() -> None:

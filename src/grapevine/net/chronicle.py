@@ -97,8 +97,10 @@ class Chronicle:
             _log.error("the diary was not written: %s", error)
 
     def close(self, traffic: Traffic) -> None:
-        """The session ends in good order; what was said since `on_leaving` counts, and links are no more."""
+        """The session ends in good order; what was said since `on_leaving` counts, if anything was, and links are no
+        more."""
         if self._diary:
-            self._note_traffic(self._diary, traffic)
+            if traffic != self._traffic_told:
+                self._note_traffic(self._diary, traffic)
             self._diary.end()
             self._diary.close()
