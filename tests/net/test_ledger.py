@@ -18,14 +18,14 @@ TOPIC, LIMIT, PATIENCE = 7, 1_000, 2
 
 @dataclass
 class Naive:
-    """One stream, as sets: what came, what is over, what was given up, and how often each was not found."""
+    """One stream, as sets: what came, what is over, what was given up, and how often each was asked for in vain."""
 
     last: int = 0
     floor: int = 0
     before: int = 0  # of the numbers up to here nobody has said whether they are wanted
     came: set[int] = field(default_factory=set)
     given_up: set[int] = field(default_factory=set)
-    not_found: dict[int, int] = field(default_factory=dict)
+    in_vain: dict[int, int] = field(default_factory=dict)
     counted: int = 0
 
     @property
@@ -39,7 +39,7 @@ class Naive:
             self.before = sequence - 1
         self.came.add(sequence)
         self.given_up.discard(sequence)
-        self.not_found.pop(sequence, None)
+        self.in_vain.pop(sequence, None)
         self.last = max(self.last, sequence)
         return True
 
@@ -50,11 +50,17 @@ class Naive:
         if self.before > self.floor:
             self.floor, self.before = max(self.floor, min(over, self.before)), 0
 
-    def miss(self, sequence: int) -> None:
+    def give_up(self, sequence: int) -> None:
+        if sequence not in self.given_up and self.note(sequence):
+            self.came.discard(sequence)
+            self.given_up.add(sequence)
+            self.counted += 1
+
+    def not_found(self, sequence: int) -> None:
         if sequence in self.missing:
-            self.not_found[sequence] = self.not_found.get(sequence, 0) + 1
-            if self.not_found[sequence] >= PATIENCE:
-                del self.not_found[sequence]
+            self.in_vain[sequence] = self.in_vain.get(sequence, 0) + 1
+            if self.in_vain[sequence] >= PATIENCE:
+                del self.in_vain[sequence]
                 self.given_up.add(sequence)
                 self.counted += 1
 
@@ -66,6 +72,7 @@ STEPS = st.lists(
         st.tuples(st.just("lose"), NUMBERS),
         st.tuples(st.just("settle"), NUMBERS),
         st.tuples(st.just("not_found"), NUMBERS),
+        st.tuples(st.just("give_up"), NUMBERS),
     ),
     max_size=60,
 )
@@ -84,20 +91,21 @@ def knowing() -> Ledger:
     return ledger
 
 
+def do(ledger: Ledger, what: str, number: int) -> bool | None:
+    """One step of a test."""
+    if what == "note":
+        return ledger.note(TOPIC, ALICE, number, 0.0)
+    if what == "not_found":
+        ledger.not_found(TOPIC, ALICE, [number], PATIENCE)
+    else:
+        getattr(ledger, what)(TOPIC, ALICE, number, 0.0)
+    return None
+
+
 def played(steps: list[tuple[str, int]]) -> tuple[Ledger, Naive]:
     ledger, naive = opened(), Naive()
     for what, number in steps:
-        if what == "note":
-            assert ledger.note(TOPIC, ALICE, number, 0.0) == naive.note(number)
-        elif what == "lose":
-            ledger.lose(TOPIC, ALICE, number, 0.0)
-            naive.lose(number)
-        elif what == "not_found":
-            ledger.not_found(TOPIC, ALICE, [number], PATIENCE)
-            naive.miss(number)
-        else:
-            ledger.settle(TOPIC, ALICE, number, 0.0)
-            naive.settle(number)
+        assert do(ledger, what, number) == getattr(naive, what)(number)
     return ledger, naive
 
 
@@ -125,15 +133,7 @@ def test_a_digest_is_never_that_of_an_earlier_state(steps: list[tuple[str, int]]
     ledger = opened()
     for at in range(len(steps)):
         fresh, _ = played(steps[: at + 1])
-        what, number = steps[at]
-        if what == "note":
-            ledger.note(TOPIC, ALICE, number, 0.0)
-        elif what == "lose":
-            ledger.lose(TOPIC, ALICE, number, 0.0)
-        elif what == "not_found":
-            ledger.not_found(TOPIC, ALICE, [number], PATIENCE)
-        else:
-            ledger.settle(TOPIC, ALICE, number, 0.0)
+        do(ledger, *steps[at])
         assert ledger.digest(TOPIC) == fresh.digest(TOPIC)
 
 

@@ -2,7 +2,8 @@
 
 Whoever sends an event answers for it: it must be what its publisher signed, at every hop. What an application's
 validator refuses, or what is longer than this node takes, is neither kept nor passed on; who passed it on could not
-know that, and is not blamed (`verdicts`).
+know that, and is not blamed (`verdicts`). Readers do not hear of what the validator refused; for what is too long they
+are given a gap.
 """
 
 from __future__ import annotations
@@ -123,7 +124,10 @@ class Arrivals:
             self._blame(connection, "forged", FORGED, error)
             return None
         if len(event.payload) > most + stamp_of(event.payload).size:
-            self.rejected["too long"] += 1  # for us: it stays missing, and readers get a gap
+            self.rejected["too long"] += 1
+            if topic in self._ledger and self._has_room(event):
+                now, head = self._connections.loop.time(), fingerprint(sequence, event.payload)
+                self._ledger.give_up(topic, event.source, sequence, now, head)  # or it would be asked for again
             return None
         if self._seals.copies == copies and self._ledger.has(topic, event.source, sequence):
             self.witness.compare(event)  # it came long ago, or it is another under the same number

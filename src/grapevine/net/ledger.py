@@ -192,6 +192,19 @@ class Ledger:
             if len(refused) > self._gap_limit:
                 refused.discard(min(refused))
 
+    def give_up(self, topic: int, source: bytes, sequence: int, now: float, head: bytes = b"") -> None:
+        """An event came that this node does not take, although its applications may want it: it is given up at once,
+        and counted, once. The topic must be open."""
+        account = self._topics[topic].get(source)
+        if account is not None and sequence in account.given_up:
+            return
+        if self.note(topic, source, sequence, now, head):
+            account = self._topics[topic][source]
+            account.given_up.add(sequence)
+            self._lost((topic, source), sequence, sequence, 1)
+            self._keep_bounds((topic, source), account)
+            self._digests.pop(topic, None)
+
     def lose(self, topic: int, source: bytes, sequence: int, now: float) -> None:
         """An event that came could not be kept: it is missing again."""
         account = self._topics.get(topic, {}).get(source)
