@@ -44,7 +44,7 @@ def test_a_publisher_whose_clock_is_wrong_loses_none_of_its_missed_events(tmp_pa
 
 
 def test_a_node_whose_clock_was_set_back_while_it_was_down_misses_nothing(tmp_path: Path) -> None:
-    """Its clock of arrivals stands still then. Partners were asked for what came two seconds later than it should be."""
+    """Its clock of arrivals stands still then. Partners were asked for what came from two seconds too late on."""
     set_back = Surroundings(clock_us=lambda: wall_clock_us() - 60 * MINUTE_US)
 
     async def scenario() -> None:
