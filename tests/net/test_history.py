@@ -62,6 +62,23 @@ def test_a_node_whose_clock_was_set_back_while_it_was_down_misses_nothing(tmp_pa
     during(scenario())
 
 
+def test_a_time_to_come_is_now() -> None:
+    async def scenario() -> None:
+        async with opening() as a, a.subscribe("x", since=wall_clock_us() / 1e6 + 3600):
+            (topic,) = a.parts.topics.wanted()
+            assert topic.since_ms <= a.parts.clock.now_ms()
+
+    during(scenario())
+
+
+def test_the_clock_of_arrivals_is_noted_before_anything_can_come(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opening(data_dir=tmp_path) as a:
+            assert await a.parts.store.clock() is not None
+
+    during(scenario())
+
+
 def test_a_newcomer_gets_what_came_since_a_time_by_whoever_keeps_it() -> None:
     async def scenario() -> None:
         async with opening() as a, a.subscribe("x"):

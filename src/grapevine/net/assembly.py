@@ -113,6 +113,7 @@ class Assembly:
         self.chronicle.on_start(self.system.name, self.system.config.as_dict())
         remembered = [contact.id.address for contact in self.folder.contacts(self.connections.contacts)]
         for name, since_ms in (await self.store.subscriptions()).items():
+            self.recovery.resumed.add(self.system.topic(name))
             await self.topics.want(self.system.topic(name), name, since_ms)
         self.endpoint = await self.connections.listen(*at, announce, self.surroundings.clock_ms())
         if self.system.needs_contacts:

@@ -71,6 +71,7 @@ class DataFolder:
                 passed_s = asyncio.get_running_loop().time
                 clock = SteadyClock(surroundings.clock_ms, passed_s, await store.clock(), most_pause_ms)
                 opened = cls(folder, identity, store, is_kept, epochs, clock, surroundings)
+                await opened.note_clock()  # or a crash soon after the first start would let it go back
                 try:
                     yield opened
                 finally:

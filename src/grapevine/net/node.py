@@ -252,11 +252,12 @@ class Node:
             return 0
         if isinstance(since, str):
             raise UsageError(f"since={since!r}: give 'now', 'beginning', or seconds since 1970")
-        return self.parts.clock.at_ms(int(arguments.amount("since", since, "seconds since 1970") * 1e3))
+        at_ms = self.parts.clock.at_ms(int(arguments.amount("since", since, "seconds since 1970") * 1e3))
+        return min(at_ms, self.parts.clock.now_ms())
 
     async def subscribe_for_good(self, topic: str) -> None:
         """Subscribe without reading: events are kept, and readers may come and go, until `unsubscribe`."""
-        await self.parts.topics.want(self._topic(topic), topic, self.parts.clock.now_ms())
+        await self.parts.topics.want(self._topic(topic), topic, None)
 
     def declare_rate(self, topic: str, rate: float) -> None:
         """Say how often events are published in a topic that is subscribed to, or published in, for as long as the node

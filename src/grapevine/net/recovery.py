@@ -131,7 +131,7 @@ class Recovery:
         self.recovered = 0  # events that came by asking
         self._config, self._interests, self._ledger = config, interests, ledger
         self._connections, self._arrivals, self._random = connections, arrivals, random
-        self._begun_ms = arrivals.clock_ms()  # this session
+        self.resumed: set[int] = set()  # topics that are wanted since an earlier session (`Assembly.start`)
         self._asked: dict[Stream, _Question] = {}  # streams that are being asked for
         self._claims: WeakKeyDictionary[Connection, dict[Stream, _Claim]] = WeakKeyDictionary()
         self._asked_again: WeakKeyDictionary[Connection, Counter[Stream]] = WeakKeyDictionary()  # in vain, so far
@@ -222,7 +222,7 @@ class Recovery:
             return 0  # from the beginning, whatever clocks say
         if ahead_ms is None:
             return -1
-        if since_ms < self._begun_ms:
+        if topic in self.resumed:
             ahead_ms = max(ahead_ms, 0)
         return max(since_ms - ahead_ms, 0)
 

@@ -186,8 +186,8 @@ class Topics:
 
     # Wanted
 
-    async def want(self, topic_id: int, name: str, since_ms: int) -> None:
-        """The application wants a topic for good, whether somebody reads it or not. It is on the disk on return."""
+    async def want(self, topic_id: int, name: str, since_ms: int | None) -> None:
+        """The application wants a topic for good, read or not; None: from now on. It is on the disk on return."""
         async with self._changing(topic_id) as topic:
             topic.is_for_good = True
             await self._want(topic, name, since_ms)
@@ -202,7 +202,7 @@ class Topics:
         if self._is_closed:
             raise UsageError("the node is closed; open another")
         async with self._changing(inbox.topic_id) as topic:
-            await self._want(topic, inbox.topic, self._clock_ms() if inbox.since_ms is None else inbox.since_ms)
+            await self._want(topic, inbox.topic, inbox.since_ms)
             topic.readers.append(inbox)
         try:
             await inbox.begin()
@@ -221,7 +221,7 @@ class Topics:
             if any(isinstance(other, Reader) and other.name == reader.name for other in topic.readers):
                 raise UsageError(f"{reader.name!r} reads {reader.topic!r} already; close that reader, or choose a name")
             topic.is_for_good = True
-            await self._want(topic, reader.topic, self._clock_ms() if reader.since_ms is None else reader.since_ms)
+            await self._want(topic, reader.topic, reader.since_ms)
             number = await self._store.open_reader(topic.id, reader.name, reader.since_ms)
             topic.readers.append(reader)
         return number
@@ -254,11 +254,12 @@ class Topics:
             for reader in topic.readers:
                 reader.close()
 
-    async def _want(self, topic: Topic, name: str, since_ms: int) -> None:
-        if topic.is_wanted:
-            if since_ms < topic.since_ms:
+    async def _want(self, topic: Topic, name: str, since_ms: int | None) -> None:
+        if topic.is_wanted:  # from now on, too, even if it was wanted before a crash by a clock that has gone back
+            if since_ms is not None and since_ms < topic.since_ms:
                 await self._look_back(topic, name, since_ms)
             return
+        since_ms = self._clock_ms() if since_ms is None else since_ms
         await self._store.subscribe(topic.id, name, since_ms)
         await self._open_account(topic.id)
         topic.is_wanted, topic.name, topic.since_ms = True, name, since_ms

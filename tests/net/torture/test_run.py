@@ -41,7 +41,7 @@ def test_a_seed_is_the_same_run_in_another_process(third: Outcome) -> None:
     assert done.stdout.strip() == third.digest
 
 
-@pytest.mark.parametrize("seed", [5, 6])
+@pytest.mark.parametrize("seed", [5, 6, 31])  # in 31 a clock runs back across the crash of a subscriber
 def test_sound_nodes_keep_their_promises(seed: int) -> None:
     outcome = run_seed(seed, SHORT)
     assert outcome.violations == ()
