@@ -47,8 +47,8 @@ class Gap:
     """Events that a reader was owed and will not get, in the place where they would have come (`reader`).
 
     Reasons: `retention`: this node removed them because of their age before they were read, `evicted`: for room;
-    `given up`: no neighbour that was asked had them; `late`: they did not come within `order_s`, while later ones of
-    their publisher waited.
+    `given up`: no neighbour that was asked had them, or they are longer than this node takes (`payload_bytes`); `late`:
+    they did not come within `order_s`, while later ones of their publisher waited.
     """
 
     topic: str

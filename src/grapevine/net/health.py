@@ -7,7 +7,7 @@
 | disk      | yes   | the last change was refused by the disk                                  |
 | full      | no    | all places for others are taken by links: newcomers are turned away      |
 | no path   | no    | a subscription has had no way to others for `NO_PATH_S`                  |
-| lost      | no    | events were given up within the last `LOST_S`: no neighbour had them     |
+| lost      | no    | events were given up within the last `LOST_S` (`Gap`)                   |
 | clock     | no    | the time of day has jumped by more than `JUMP_S` since the node opened   |
 | restored  | no    | events of this node came back to it that its folder did not have         |
 | forked    | no    | there is evidence that a publisher contradicts itself (`equivocation`)   |

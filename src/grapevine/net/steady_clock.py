@@ -9,7 +9,8 @@ what the time of day says, but never less than nothing, and never more than `mos
 which events go: no jump takes more than half of a retention.
 
 Invariants:
-1. It never goes back, from one session to the next either.
+1. It never goes back; from one session to the next neither, but for what passed since it was last noted (10 s at most)
+   before a crash, if the time of day was set back, too. So nobody compares the times of two sessions (`recovery`).
 2. What it says of an event's age is never more than what has passed, if the time of day was right; it may be less.
 """
 
