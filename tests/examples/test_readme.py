@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.examples.programs import EXAMPLES
 
-NAMES = {path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".ipynb")}
+NAMES = {path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".ipynb", ".html")}
 TEXT = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 
 
@@ -23,5 +23,6 @@ def test_every_program_is_shown_with_its_command_as_its_own_head_has_it() -> Non
 
 
 def test_every_example_has_a_test() -> None:
-    tests = {path.stem.removeprefix("test_") for path in Path(__file__).parent.glob("test_*.py")}
+    # of a page, beside the door that it uses
+    tests = {path.stem.removeprefix("test_") for path in Path(__file__).parents[1].rglob("test_*.py")}
     assert {name.partition(".")[0] for name in NAMES} <= tests
