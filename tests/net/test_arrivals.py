@@ -26,6 +26,7 @@ from grapevine.net.stamp import source_of
 from grapevine.net.store import Store, StoreError
 from grapevine.net.surroundings import Surroundings
 from grapevine.net.topics import Topics
+from grapevine.net.verdicts import Verdict
 from grapevine.net.witness import Witness
 from grapevine.systems.vitis.peer.messages import Notify
 from tests.net.hostile import envelope, eventually
@@ -167,6 +168,22 @@ def test_a_payload_that_is_too_long_for_this_node_goes_nowhere_and_nobody_is_bla
             world.receive(world.notify(2, b"x" * 101))
             assert world.connections.blamed == [] and len(world.host.passed_on) == 1
             assert world.arrivals.rejected == {"too long": 1}
+
+    during(scenario())
+
+
+def test_refused_events_of_throw_away_keys_open_no_more_accounts_than_others(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with world_in(tmp_path) as world:
+            await world.topics.want(X, "x", 0)
+            world.arrivals._config = NodeConfig(publishers=2)
+            world.arrivals.validators[X] = [lambda event: Verdict.IGNORE]
+            keys = [Identity.open(tmp_path / name) for name in "abcde"]
+            for key in keys:
+                world.receive(Notify(X, 1, key.id.address, envelope(key, X, 1, b"news")))
+            known = [world.ledger.account(X, source_of(key.id)) is not None for key in keys]
+            assert known == [True, True, False, False, False]
+            assert world.arrivals.rejected["too many publishers"] == 3
 
     during(scenario())
 

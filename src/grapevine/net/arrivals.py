@@ -146,8 +146,9 @@ class Arrivals:
             return Verdict.IGNORE
 
     def _refuse(self, connection: Connection, event: StoredEvent, verdict: Verdict, *, pulled: bool) -> None:
-        """A validator does not want it. It is seen, or it would be asked for again."""
-        if event.topic in self._ledger:
+        """A validator does not want it. It is seen, or it would be asked for again; where its publisher has an account,
+        or room for one."""
+        if event.topic in self._ledger and self._has_room(event):
             now, head = self._connections.loop.time(), fingerprint(event.sequence, event.payload)
             self._ledger.refuse(event.topic, event.source, event.sequence, now, head)
         if verdict is Verdict.REJECT and connection.id == event.publisher and not pulled:
